@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The background of an image that has no dark region. Haze covers the gaps between objects, so that
-// even the darkest region of the image is brighter than the background. A few iterations on a
+// The background of an image that has no dark region, or whose PSF spreads haze over all regions.
+// Haze covers the gaps between objects, so that even the darkest region of the image is brighter
+// than the background. A few iterations on a
 // coarse image take the haze away: the darkest voxels of their estimate tell how far the background
 // is above the camera's offset.
 
@@ -35,6 +36,9 @@ class DarkLevel {
 
     /// Returns the background of a pixel, at least `offset`.
     double find(const Sums& sums, double offset);
+    /// Returns whether the PSF spreads so much light so far that a region may be dark without
+    /// being free of haze.
+    bool has_haze() const { return has_haze_; }
     index_t host_bytes() const { return runner_->plan().host_bytes; }
 
   private:
@@ -43,6 +47,7 @@ class DarkLevel {
 
     Shape3 fine_;
     int threads_;
+    bool has_haze_ = false;
     Shape3 factors_{1, 1, 1};  ///< number of pixels of the image in a coarse pixel along each axis
     DeconvolutionProblem problem_;
     std::unique_ptr<Runner> runner_;

@@ -11,6 +11,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
+#include "deconvolve/dark_level.hpp"
 #include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
@@ -42,9 +43,6 @@ struct RegionRange {
     double brightest = -std::numeric_limits<double>::infinity();
 };
 
-/// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
-/// mean.
-constexpr index_t region_edge = 16;
 /// Fewest pixels of a region.
 constexpr index_t least_region = 16;
 
@@ -110,9 +108,10 @@ Strips::Strips(const Shape3& image) {
 }
 
 BackgroundEstimate::BackgroundEstimate(const Shape3& image) : shape_(image), strips_(image) {
-    constexpr index_t enough_levels = 1 << 17;
+    constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest = 8;
     const index_t count = element_count(image);
-    level_stride_ = std::max<index_t>(1, count / enough_levels);
+    level_width_ = std::clamp<index_t>(count / few_levels, 1, std::min(widest, image.x));
+    level_stride_ = std::max(level_width_, count / enough_levels);
     levels_.reserve(static_cast<std::size_t>(ceil_div(count, level_stride_)));
 }
 
@@ -130,8 +129,12 @@ void BackgroundEstimate::add(const ConstImageView& planes, index_t z) {
         if constexpr (std::is_arithmetic_v<T>)
             for (index_t i = round_up(first, level_stride_); i < end; i += level_stride_) {
                 const index_t row = i / shape_.x;
-                levels_.push_back(static_cast<double>(*static_cast<const T*>(
-                    planes.at(row / shape_.y - z, row % shape_.y, i % shape_.x))));
+                const index_t begin = std::min(i % shape_.x, shape_.x - level_width_);
+                double sum = 0;
+                for (index_t x = begin; x < begin + level_width_; ++x)
+                    sum += static_cast<double>(
+                        *static_cast<const T*>(planes.at(row / shape_.y - z, row % shape_.y, x)));
+                levels_.push_back(sum / static_cast<double>(level_width_));
             }
     });
     if (planes.shape.z == shape_.z) {
@@ -204,11 +207,16 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     if (!problem.traits.counts_photons) return;
     loaded.photons.offset = offset;
     if (options.background) return;
-    if (!background.is_certain && find_dark_level) {
+    const bool may_be_haze = problem.dark_level && problem.dark_level->has_haze();
+    if (find_dark_level && (!background.is_certain || may_be_haze)) {
         const double most = std::max(offset, background.darkest_region);
-        loaded.background = std::clamp(find_dark_level(offset), offset, most);
-        const bool is_doubtful = most - offset > noticeable * (loaded.mean - loaded.background);
-        loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
+        const double dark = std::clamp(find_dark_level(offset), offset, most);
+        const double doubt = noticeable * (loaded.mean - dark);
+        const bool is_haze = std::abs(background.level - dark) > doubt;
+        if (!background.is_certain || is_haze) {
+            loaded.background = dark;
+            loaded.darkest = most - offset > doubt ? std::optional(most) : std::nullopt;
+        }
     }
     loaded.background = std::max(loaded.background, offset);
 }

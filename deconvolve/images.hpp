@@ -74,11 +74,15 @@ struct NoiseFit : PhotonScale {
 
 /// Sets the background, and the scale of photons: as the problem's options have it, or else as the
 /// noise has it. An estimated offset is at most the background and the darkest region. An estimated
-/// background is at least the offset; if the image has no dark region, `find_dark_level` finds it
-/// above an offset, unless it is empty.
+/// background is at least the offset; if the image has no dark region, or its PSF makes haze,
+/// `find_dark_level` finds it above an offset, unless it is empty.
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
                 const DeconvolutionProblem& problem,
                 const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded);
+
+/// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
+/// mean.
+constexpr index_t region_edge = 16;
 
 /// Rows of an image whose regions are compared: strips of some rows in every plane.
 struct Strips {
@@ -100,8 +104,9 @@ class BackgroundEstimate {
     /// Takes planes from plane `z` on. All planes must be given in order. If all are given at once,
     /// they are not copied, and must stay until the background is estimated.
     void add(const ConstImageView& planes, index_t z);
-    /// Returns the mean of the pixels in the shortest interval that holds a quarter of the pixels,
-    /// or 0 if the darkest region is much darker.
+    /// Returns the mean of the levels in the shortest interval that holds a quarter of them, or 0
+    /// if the darkest region is much darker. A level is the mean of a few pixels of a row: their
+    /// most frequent value would be below the mean of Poisson's distribution.
     ImageBackground estimate() const;
     /// Compares a background that was given with the darkest region of the image.
     ImageBackground check(double given) const;
@@ -113,7 +118,8 @@ class BackgroundEstimate {
 
   private:
     Shape3 shape_;
-    index_t level_stride_ = 1;  ///< distance of the pixels in `levels_`, in C order
+    index_t level_width_ = 1;   ///< number of pixels of a row whose mean is a level
+    index_t level_stride_ = 1;  ///< distance of the levels' first pixels in C order
     std::vector<double> levels_;
     Strips strips_;
     Volume kept_;  ///< memory of the strips, if planes do not come all at once

@@ -13,6 +13,7 @@ OFFSET, READ_NOISE = 100.0, 1.5  # counts; a photon is one count
 NA, WAVELENGTH, IMMERSION = 1.2, 0.52, 1.33
 SPECIMEN = 1.345, 5.0  # refractive index, and depth in micrometers
 SHAPE = (40, 128, 128)
+THIRDS = -1 / 3, 0, 1 / 3  # middles of the thirds of a voxel
 MARGIN = (16, 32, 32)  # voxels of the specimen beyond each side of the image
 
 
@@ -20,27 +21,33 @@ MARGIN = (16, 32, 32)  # voxels of the specimen beyond each side of the image
 class Recording:
     name: str
     truth: np.ndarray  # photons of each voxel of the specimen, inside the image
-    light: np.ndarray  # photons that are expected at each pixel, with the background
     image: np.ndarray  # uint16
 
 
 def make_psf(shape, specimen_index, depth, na=NA):
-    """Returns the PSF of Gibson and Lanni's scalar model (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a
-    specimen of another index. The sum is 1, and the brightest plane is the middle one. Later planes look less deep into
-    the specimen, contrary to those of convolume's PSFs."""
-    z = (np.arange(4 * (shape[0] // 2) + 1) - 2 * (shape[0] // 2)) * VOXEL[0]
+    """Returns the PSF of Gibson and Lanni's layers (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a specimen
+    of another index, as a vector field: the integrals of Richards and Wolf (Proc. R. Soc. A 253:358, 1959). A voxel has
+    the mean over its volume. The sum is 1, and the focus is in the middle plane."""
     sine = (np.arange(200) + 0.5) / 200 * na
     cosine = np.sqrt(IMMERSION**2 - sine**2)
     path = depth * (np.sqrt(specimen_index**2 - sine**2) - specimen_index - (cosine - IMMERSION))
+    angle = np.arcsin(sine / specimen_index)
     k = 2 * np.pi / WAVELENGTH
-    wave = np.exp(1j * k * (path + z[:, None] * cosine)) * sine / np.sqrt(cosine)
-    r = np.arange(0, np.hypot(shape[1], shape[2]) / 2 * VOXEL[1] + 0.1, VOXEL[1] / 4)
-    radial = np.abs(wave @ special.j0(k * sine[:, None] * r)) ** 2
-    middle = radial[:, 0].argmax()
-    radial = radial[max(0, middle - shape[0] // 2):][:shape[0]]
+
+    def light(z, r):
+        wave = np.exp(1j * k * (path - z[:, None] * cosine)) * sine / np.sqrt(cosine)
+        shares = (1, 1 + np.cos(angle)), (2, np.sin(angle)), (1, 1 - np.cos(angle))
+        return sum(weight * np.abs((wave * share) @ special.jv(order, k * sine[:, None] * r)) ** 2
+                   for order, (weight, share) in enumerate(shares))
+
+    near = np.linspace(-2, 2, 4001)
+    focus = near[light(near, np.zeros(1))[:, 0].argmax()]
+    r = np.arange(0, np.hypot(shape[1], shape[2]) / 2 * VOXEL[1] + 0.2, VOXEL[1] / 4)
+    z = focus + (np.arange(shape[0]) - shape[0] // 2) * VOXEL[0]
+    radial = sum(light(z + dz * VOXEL[0], r) for dz in THIRDS)
     y, x = ((np.arange(n) - n // 2) * VOXEL[1] for n in shape[1:])
-    distance = np.hypot(y[:, None], x)
-    psf = np.stack([interpolate.CubicSpline(r, plane)(distance) for plane in radial])
+    distances = [np.hypot(y[:, None] + dy * VOXEL[1], x + dx * VOXEL[2]) for dy in THIRDS for dx in THIRDS]
+    psf = np.stack([sum(interpolate.CubicSpline(r, plane)(d) for d in distances) for plane in radial])
     return np.maximum(psf, 0) / np.maximum(psf, 0).sum()
 
 
@@ -119,12 +126,6 @@ def background(photons):
     return 0.02 * photons
 
 
-def expose(light, rng):
-    """Returns the image that the camera makes of the photons that are expected at each pixel."""
-    counts = rng.poisson(light) + rng.normal(OFFSET, READ_NOISE, light.shape)
-    return np.clip(np.rint(counts), 0, 65535).astype(np.uint16)
-
-
 def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     """Records a part of a larger specimen, so that light comes from outside. `photons` are those of the brightest pixel
     of the image, of which 2 % are background."""
@@ -135,8 +136,9 @@ def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     light = np.maximum(blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
     rng = np.random.default_rng([seed, KINDS.index(kind), photons])
-    expected = scale * light + background(photons)
-    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside], expected, expose(expected, rng))
+    counts = rng.poisson(scale * light + background(photons)) + rng.normal(OFFSET, READ_NOISE, shape)
+    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside],
+                     np.clip(np.rint(counts), 0, 65535).astype(np.uint16))
 
 
 def fit_affine(truth, x):

@@ -47,9 +47,8 @@ COMBINED = ("held out", "autocorrelation", "common residual")
 
 @cache
 def make_psf(model, na, index, depth):
-    """Returns a PSF whose later planes look deeper into the specimen. In the recordings they look less deep."""
     if model == "exact":
-        return recordings.make_psf(PSF_SHAPE, index, depth, na)[::-1].astype(np.float32)
+        return recordings.make_psf(PSF_SHAPE, index, depth, na).astype(np.float32)
     return np.asarray(convolume.make_psf(na=na, ni=recordings.IMMERSION, ns=index, depth=depth, model=model, workers=1,
                                          wavelength=recordings.WAVELENGTH, spacing=recordings.VOXEL, shape=PSF_SHAPE))
 
@@ -125,7 +124,7 @@ def criteria_of(halves, estimates, models):
 def best_criteria(kind, photons, seed, specimen, arguments):
     """Returns the best value of each criterion for each PSF, and the processor seconds."""
     started = time.process_time()
-    image = recordings.record(kind, photons, seed, SHAPE, specimen).image[::-1]
+    image = recordings.record(kind, photons, seed, SHAPE, specimen).image
     counts = np.maximum(np.rint(image - recordings.OFFSET + recordings.READ_NOISE**2), 0).astype(int)
     half = np.random.default_rng(seed).binomial(counts, 0.5)
     halves, background = (half, counts - half), (recordings.background(photons) + recordings.READ_NOISE**2) / 2

@@ -190,7 +190,7 @@ std::string background_warning(const std::vector<DeconvolveReport>& volumes) {
         return message("the background of ", background,
                        " is above the image's darkest region, whose mean is ", mean,
                        ": dim structures vanish; lower --background, or use --background auto");
-    return message("no region of the image is dark: its background is between ",
+    return message("the image may have no dark region: its background is between ",
                    format_number(darkest->photons.offset), " and ", mean,
                    ", the mean of the darkest region, and is taken to be ", background,
                    "; give it by --background if it is known");

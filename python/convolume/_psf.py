@@ -142,7 +142,7 @@ def warn_of_background(reports: list[dict[str, Any]]) -> None:
         warn(f"the background of {report['background']:.6g} is above the image's darkest region, whose mean is "
              f"{report['darkest']:.6g}: dim structures vanish; lower background, or use background='auto'")
     else:
-        warn(f"no region of the image is dark: its background is between {report['offset']:.6g} and "
+        warn(f"the image may have no dark region: its background is between {report['offset']:.6g} and "
              f"{report['darkest']:.6g}, the mean of the darkest region, and is taken to be "
              f"{report['background']:.6g}; give it by background if it is known")
 

@@ -240,7 +240,7 @@ def check_held_out():
         for more in ([], ["--gain", str(gain), "--offset", str(offset)]):
             reached = psnr(truth[inside], restored_by_command("--stop", "auto", *options, *more))
             # At many photons, noise that the coarse start restores remains.
-            bound = 0.3 if photons < 3000 else 1.4
+            bound = 0.3 if photons < 3000 else 1
             check(reached > max(all_psnr) - bound, f"--stop auto at {photons} photons {more}:", reached, "dB, best",
                   max(all_psnr))
         reached = psnr(truth[inside], restored_by_command("--method", "rlgc", "--stop", "auto", *options))

@@ -14,7 +14,6 @@ from checks import check, finish
 try:
     import numpy as np
     import recordings
-    import tifffile  # noqa: F401 (the comparison needs it)
     from scipy import ndimage
 except ImportError as error:
     print("SKIPPED:", error)

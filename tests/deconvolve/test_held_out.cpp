@@ -198,7 +198,10 @@ TEST_CASE(
     CHECK(std::abs(covariance) < 5 * variance / std::sqrt(count));
 }
 
-TEST_CASE("deconvolve: the background is found under haze that covers the whole image") {
+namespace {
+
+// Checks the background of lines of a width under haze that covers the whole image.
+void check_haze(index_t width, double brightness) {
     Random random(test_seed("haze"));
     const Shape3 shape{1, 256, 256}, taps{1, 61, 61};
     Array psf = gaussian_psf(taps, {0, 30, 30}, {1, 1.5, 1.5});
@@ -215,8 +218,8 @@ TEST_CASE("deconvolve: the background is found under haze that covers the whole 
     for (index_t line = 0; line < 12; ++line) {
         const index_t at = 56 * (line / 2) + random.integer(0, 4);
         for (index_t i = 0; i < object.shape.y; ++i)
-            for (index_t w = 0; w < 8; ++w)
-                (line % 2 == 0 ? object(0, i, at + w) : object(0, at + w, i)) += 400.0;
+            for (index_t w = 0; w < width; ++w)
+                (line % 2 == 0 ? object(0, i, at + w) : object(0, at + w, i)) += brightness;
     }
     Definition valid;
     valid.mode = Mode::valid;
@@ -238,6 +241,27 @@ TEST_CASE("deconvolve: the background is found under haze that covers the whole 
     CHECK(std::abs(report.background - 120) < 0.15 * light);
     REQUIRE(report.darkest);
     CHECK(*report.darkest - 120 > 0.2 * light);
+}
+
+}  // namespace
+
+TEST_CASE("deconvolve: the background is found under haze that covers the whole image") {
+    SECTION("as bright as the specimen") {
+        check_haze(8, 400);
+    }
+    SECTION("much darker than the specimen") {
+        check_haze(1, 3000);
+    }
+}
+
+TEST_CASE("deconvolve: the background of a few photons is their mean") {
+    Random random(test_seed("dim background"));
+    Volume pixels({1, 256, 256}, PixelType::float32);
+    for (index_t i = 0; i < element_count(pixels.shape()); ++i)
+        pixels.elements<float>()[i] = static_cast<float>(poisson(random, 2.5));
+    const double level = deconvolve::estimate_background(pixels.view()).level;
+    INFO("background " << level);
+    CHECK(std::abs(level - 2.5) < 0.2);  // the most frequent value is 2
 }
 
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {
