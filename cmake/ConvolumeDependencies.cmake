@@ -8,6 +8,13 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Random123 REQUIRED)
 
+set_property(CACHE CONVOLUME_THREADS PROPERTY STRINGS pool openmp)
+if(CONVOLUME_THREADS STREQUAL "openmp")
+    find_package(OpenMP REQUIRED COMPONENTS CXX)
+elseif(NOT CONVOLUME_THREADS STREQUAL "pool")
+    message(FATAL_ERROR "CONVOLUME_THREADS=${CONVOLUME_THREADS} is unknown: give pool or openmp")
+endif()
+
 # convolume_optional(<NAME> <package> <hint>): finds an optional package, and sets CONVOLUME_HAVE_<NAME>.
 # The option CONVOLUME_WITH_<NAME> may forbid or require it; <hint> is the package of Debian.
 macro(convolume_optional name package hint)
