@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times loops and convolutions with both backends of threads, in turns, quietly and beside busy programs.
 
-  bench/threads.py --build BUILD [--turns N] [--rounds N] [--only SETTING] [--json FILE]
+  bench/threads.py --build BUILD [--turns N] [--rounds N] [--seconds S] [--only SETTING] [--json FILE]
 
 BUILD has convolume_busy_bench and the same program with the other backend (a build with benchmarks and OpenMP).
 Prints a Markdown table: the medians of all turns, in milliseconds.
@@ -13,6 +13,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--turns", type=int, default=5, help="times that each setting runs")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each case in a turn")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no turn begins after this time")
     parser.add_argument("--only", choices=SETTINGS, action="append", help="settings to compare")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -56,7 +58,9 @@ def main() -> None:
     processors = len(os.sched_getaffinity(0))
     times: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     chosen = arguments.only or list(SETTINGS)
-    for _ in range(arguments.turns):
+    begin, turns = time.monotonic(), 0
+    while turns < arguments.turns and time.monotonic() - begin < arguments.seconds:
+        turns += 1
         for setting in chosen:
             backend, environment = SETTINGS[setting]
             for kind in ([], ["--loops"]):
@@ -65,7 +69,7 @@ def main() -> None:
                     times[case["name"], "quiet"][setting].append(case["quiet_ms"])
                     times[case["name"], "busy"][setting].append(case["busy_ms"])
     nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
-    print(f"{processors} processors, {nodes} NUMA nodes, {arguments.turns} turns of {arguments.rounds} rounds, "
+    print(f"{processors} processors, {nodes} NUMA nodes, {turns} turns of {arguments.rounds} rounds, "
           f"load {os.getloadavg()[0]:.1f}\n")
     print("| work | | " + " | ".join(chosen) + " |")
     print("|---|---|" + "---|" * len(chosen))
