@@ -5,9 +5,9 @@
 // of tasks, which the threads of that region compute when they have nothing else to do. So nested
 // loops start no threads.
 //
-// Regions always have the requested number of threads, even if a loop has fewer items: GCC's
-// runtime ends the threads that a smaller region leaves out, and the next region would start them
-// again.
+// A region has as many threads as requested, or as the machine has, even if its loop has fewer
+// items: GCC's runtime ends the threads that a smaller region leaves out, and the next region would
+// start them again.
 #include <omp.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -37,6 +37,7 @@ const int fork_handlers = pthread_atfork(count_threads_before_fork, nullptr, [] 
 });
 
 void run_as_region(SharedLoop& loop, int threads) {
+    threads = std::min(threads, std::max(loop.threads(), thread_count(0)));
     // Entering a region costs about as much as waking a thread, even for two threads.
     constexpr int few_threads = 1;
     loop.run_as_caller(few_threads, [&loop, threads](int) {
@@ -55,9 +56,11 @@ void run_as_tasks(SharedLoop& loop) {
 #pragma omp taskgroup
     loop.run_as_caller(few_threads, [&loop, &started, team](int threads) {
         for (; started < std::min(threads, team); ++started) {
+            // Tasks run after this lambda has ended, so they take copies.
+            SharedLoop* const shared = &loop;
             const int thread = started;
-#pragma omp task default(none) firstprivate(thread) shared(loop)
-            loop.run(thread);
+#pragma omp task default(none) firstprivate(thread, shared)
+            shared->run(thread);
         }
     });
 }
