@@ -17,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -177,6 +178,12 @@ void convolve_larger() {
     for (int i = 0; i < 4; ++i) convolver.execute(image.view(), result.view());
 }
 
+void fill_memory(bool spread) {
+    Buffer buffer(index_t{256} << 20);
+    if (spread) buffer.spread();
+    std::memset(buffer.data(), 1, static_cast<std::size_t>(buffer.bytes()));
+}
+
 void run_command(std::vector<std::string> words) {
     const pid_t child = fork();
     if (child == 0) {
@@ -233,6 +240,8 @@ int run(int argc, char** argv) {
         cases.push_back({"nested loops", run_nested_loops, {}, {}});
         cases.push_back({"loops of 4 callers", run_loops_of_four_callers, {}, {}});
         cases.push_back({"4 larger convolutions", convolve_larger, {}, {}});
+        cases.push_back({"256 MiB filled", [] { fill_memory(false); }, {}, {}});
+        cases.push_back({"256 MiB spread, filled", [] { fill_memory(true); }, {}, {}});
     } else if (command.empty()) {
         cases.push_back({"20 tiny Convolvers", run_tiny_convolutions, {}, {}});
         cases.push_back({"40 convolutions", [] { convolve_repeatedly({32, 64, 64}, 40); }, {}, {}});
