@@ -117,7 +117,7 @@ void detail::run_shared(index_t count, int threads, RangeFunction function, cons
 
 void run_plane_steps(const ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
                      double begin, double end, std::initializer_list<PlaneStep> steps) {
-    if (planes >= 2 * threads) {
+    if (planes >= index_t{2} * threads) {
         loop.run(planes, begin, end, [&](index_t z, int thread) {
             for (const PlaneStep& step : steps)
                 for (index_t batch = 0; batch < step.batches; ++batch) step.run(z, batch, thread);
