@@ -8,6 +8,19 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Random123 REQUIRED)
 
+set_property(CACHE CONVOLUME_THREADS PROPERTY STRINGS pool openmp)
+if(CONVOLUME_THREADS STREQUAL "openmp")
+    find_package(OpenMP REQUIRED COMPONENTS CXX)
+    set(CONVOLUME_OTHER_THREADS pool)
+elseif(CONVOLUME_THREADS STREQUAL "pool")
+    set(CONVOLUME_OTHER_THREADS openmp)
+    if(CONVOLUME_BUILD_TESTS OR CONVOLUME_BUILD_BENCH)
+        find_package(OpenMP COMPONENTS CXX)
+    endif()
+else()
+    message(FATAL_ERROR "CONVOLUME_THREADS=${CONVOLUME_THREADS} is unknown: give pool or openmp")
+endif()
+
 # convolume_optional(<NAME> <package> <hint>): finds an optional package, and sets CONVOLUME_HAVE_<NAME>.
 # The option CONVOLUME_WITH_<NAME> may forbid or require it; <hint> is the package of Debian.
 macro(convolume_optional name package hint)

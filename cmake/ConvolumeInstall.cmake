@@ -48,6 +48,10 @@ endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")
 endif()
+set(CONVOLUME_THREADS_LIBS)
+if(CONVOLUME_THREADS STREQUAL "openmp")
+    set(CONVOLUME_THREADS_LIBS " ${OpenMP_CXX_FLAGS}")
+endif()
 # Shared libraries load what they need, so that fields in the package files begin that --static adds.
 # Programs with static libraries link it themselves, with and without --static.
 set(CONVOLUME_BEGIN_PRIVATE_LIBS)

@@ -35,3 +35,11 @@ endfunction()
 # Generates the header version.hpp with the project's version.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.hpp.in
     ${PROJECT_BINARY_DIR}/include/convolume/version.hpp @ONLY)
+
+# convolume_link_other_threads(<name> <program>): adds a program of the objects of <program>, with the
+# other backend of threads (CONVOLUME_OTHER_THREADS).
+function(convolume_link_other_threads name program)
+    add_executable(${name} $<TARGET_OBJECTS:${program}>)
+    get_target_property(libraries ${program} LINK_LIBRARIES)
+    target_link_libraries(${name} PRIVATE convolume_other_threads ${libraries})
+endfunction()

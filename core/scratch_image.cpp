@@ -34,10 +34,12 @@ void for_each_run(const StackFormat& format, const Box3& box, const ConstImageVi
 ScratchImage::ScratchImage(const StackFormat& format, Place place, const std::string& directory)
     : format_(format) {
     const index_t bytes = checked_multiply(volume_bytes(), format.volumes());
-    if (place == Place::memory)
+    if (place == Place::memory) {
         memory_ = Buffer(bytes, "an image between two steps");
-    else
+        memory_.spread();
+    } else {
         file_ = std::make_unique<ScratchFile>(directory, bytes);
+    }
 }
 
 ScratchImage::~ScratchImage() = default;

@@ -24,6 +24,9 @@ void check_threads(int threads);
 /// use. Throws like check_threads.
 CONVOLUME_API int thread_count(int threads);
 
+/// Returns the name of what runs the threads: "pool" or "openmp".
+CONVOLUME_API const char* thread_backend();
+
 namespace detail {
 
 using RangeFunction = void (*)(const void* work, index_t begin, index_t end, int thread);
@@ -39,9 +42,9 @@ CONVOLUME_API void run_shared(index_t count, int threads, RangeFunction function
 /// order, large ones first. The assignment of ranges to threads varies, and results must not depend
 /// on it. Ranges must not wait for each other.
 ///
-/// Calls may be nested, and several threads may call at the same time: they share the threads of
-/// the team. If `work` throws, ranges that have not begun are skipped, and the first exception is
-/// thrown to the caller. Throws Cancelled if a stop is requested in the caller's StopScope.
+/// Calls may be nested, and several threads may call at the same time. If `work` throws, ranges
+/// that have not begun are skipped, and the first exception is thrown to the caller. Throws
+/// Cancelled if a stop is requested in the caller's StopScope.
 template <class Work>
 void parallel_ranges(index_t count, int threads, const Work& work) {
     detail::run_shared(

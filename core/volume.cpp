@@ -142,6 +142,15 @@ void Buffer::touch(int threads) {
     });
 }
 
+void Buffer::spread() {
+    constexpr index_t large_bytes = index_t{64} << 20, page_bytes = 4096;
+    if (bytes_ < large_bytes) return;
+    parallel_for(bytes_ / huge_page_bytes, thread_count(0), [&](index_t i, int) {
+        for (index_t at = i * huge_page_bytes; at < (i + 1) * huge_page_bytes; at += page_bytes)
+            as<volatile char>()[at] = 0;
+    });
+}
+
 bool Buffer::lock_pages() {
     const PageLocker* const locker = page_locker.load();
     if (!unlock_ && data_ && locker && locker->lock(data_, static_cast<std::size_t>(bytes_)))

@@ -191,10 +191,12 @@ struct PlaneGroups {
 class GroupSlots {
   public:
     GroupSlots(const PlaneGroups& groups, PixelType type) : groups_(groups), type_(type) {
-        for (index_t slot = 0; slot < groups.slots(); ++slot)
-            slots_[static_cast<std::size_t>(slot)] =
-                Buffer(bytes_of({groups.planes, groups.shape.y, groups.shape.x}, type),
-                       "planes of an image");
+        for (index_t slot = 0; slot < groups.slots(); ++slot) {
+            Buffer& buffer = slots_[static_cast<std::size_t>(slot)];
+            buffer = Buffer(bytes_of({groups.planes, groups.shape.y, groups.shape.x}, type),
+                            "planes of an image");
+            buffer.spread();
+        }
     }
     ImageView operator[](index_t group) const {
         return contiguous_view(slots_[static_cast<std::size_t>(group % groups_.slots())].data(),

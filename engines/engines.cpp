@@ -215,7 +215,8 @@ TransferGate parse_transfer_gate(std::string_view text) {
 
 HostResources host_resources() {
     const AvailableHostMemory memory = available_host_memory();
-    return {processor_name(), thread_count(0), memory.available_bytes, memory.rule};
+    return {processor_name(), thread_count(0), memory.available_bytes, memory.rule,
+            thread_backend()};
 }
 
 std::string gpu_unavailable() {

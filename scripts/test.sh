@@ -52,4 +52,6 @@ build=build/test-$preset${CXX:+-$(basename "$CXX")}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"
 cmake --build "$build"
+# Tests run side by side: waiting threads of OpenMP should not spin.
+export OMP_WAIT_POLICY=passive
 exec scripts/ctest.sh "$build"

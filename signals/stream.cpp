@@ -104,6 +104,7 @@ class SignalPipeline {
         for (index_t slot = 0; slot < 2; ++slot) {
             inputs_.slot(slot) = {
                 {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
+            inputs_.slot(slot).values.spread();
             outputs_.slot(slot) = {{},
                                    Buffer(results * result_bytes_, "results"),
                                    Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};

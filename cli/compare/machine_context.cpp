@@ -41,6 +41,7 @@ MachineContext machine_context(bool use_gpus) {
     json["processor"] = host.processor;
     json["processors"] = processor_count();
     json["threads"] = host.threads;
+    json["thread_backend"] = host.thread_backend;
     json["memory_bytes"] = total_memory_bytes();
     json["memory_available_bytes"] = host.available_bytes;
     json["memory_limited_by"] = host.memory_limited_by;

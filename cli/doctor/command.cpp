@@ -82,6 +82,7 @@ nlohmann::ordered_json diagnosis_json(const MachineDiagnosis& diagnosis) {
     json["processor"] = diagnosis.host.processor;
     json["processors"] = diagnosis.processors;
     json["threads"] = diagnosis.host.threads;
+    json["thread_backend"] = diagnosis.host.thread_backend;
     json["host_memory_bytes"] = diagnosis.memory_bytes;
     json["host_memory_available_bytes"] = diagnosis.host.available_bytes;
     json["host_memory_limited_by"] = diagnosis.host.memory_limited_by;
@@ -102,7 +103,8 @@ std::string to_text(const MachineDiagnosis& diagnosis) {
     fact("compiler", CONVOLUME_COMPILER);
     for (const Feature& feature : diagnosis.features) fact(feature.name, feature.state);
     fact("processor", diagnosis.host.processor);
-    fact("threads", message(diagnosis.host.threads, " of ", diagnosis.processors, " processors"));
+    fact("threads", message(diagnosis.host.threads, " of ", diagnosis.processors,
+                            " processors, backend ", diagnosis.host.thread_backend));
     fact("host memory", message(format_bytes(diagnosis.memory_bytes), ", ",
                                 format_bytes(diagnosis.host.available_bytes), " available by ",
                                 diagnosis.host.memory_limited_by));

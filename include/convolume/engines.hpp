@@ -78,6 +78,7 @@ struct HostResources {
     /// Source of the memory limit: the system, a limit of the process (RLIMIT_AS, RLIMIT_DATA), or
     /// a limit of a control group.
     std::string memory_limited_by;
+    std::string thread_backend;  ///< what runs the threads of this build: "pool" or "openmp"
 };
 /// Returns the resources of the host that this process may use now.
 /// @code{.cpp}

@@ -62,6 +62,9 @@ class CONVOLUME_API Buffer {
     /// Writes zeros from `threads` threads, so that pages are placed on the NUMA node of the thread
     /// that uses them.
     void touch(int threads);
+    /// For memory that one thread fills and all threads use: from 64 MiB on, places pages as
+    /// touch() does. The content is undefined.
+    void spread();
     /// Locks the pages in memory, which is fastest after touch(). Returns whether they are locked.
     bool lock_pages();
 

@@ -77,6 +77,9 @@ TEST_CASE("doctor prints what was built and what the machine has") {
     CHECK(report["features"].contains("TIFF"));
     CHECK(report["features"].contains("HDF5"));
     CHECK(report["processors"] > 0);
+    const std::string backend = report["thread_backend"];
+    CHECK(backend == host_resources().thread_backend);
+    CHECK(contains(text.out, "backend " + backend));
     CHECK(report["host_memory_bytes"] > report["host_memory_available_bytes"]);
     CHECK_FALSE(report["host_memory_limited_by"].get<std::string>().empty());
     CHECK(report["copy_bytes_per_s"] > 1e8);

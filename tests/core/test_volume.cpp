@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
@@ -56,8 +60,23 @@ TEST_CASE("buffers are aligned and writable to the last byte") {
             CHECK(buffer.as<char>()[bytes - 1] == 0);
         }
     }
-    CHECK_NOTHROW(Buffer(0));
+    CHECK_NOTHROW(Buffer(0).spread());
     CHECK(Buffer().data() == nullptr);
+}
+
+// Pages of a mapping that have been touched are resident.
+TEST_CASE("large buffers that one thread fills are placed by all threads, small ones are not") {
+    const auto touched_bytes = [](const Buffer& buffer) {
+        std::vector<unsigned char> pages(static_cast<std::size_t>(buffer.bytes() / 4096));
+        REQUIRE(mincore(buffer.data(), static_cast<std::size_t>(buffer.bytes()), pages.data()) ==
+                0);
+        return 4096 * std::count_if(pages.begin(), pages.end(), [](int page) { return page & 1; });
+    };
+    Buffer small(60000000), large(70000000);
+    small.spread();
+    large.spread();
+    CHECK(touched_bytes(small) == 0);
+    CHECK(touched_bytes(large) == large.bytes());
 }
 
 TEST_CASE(
