@@ -7,20 +7,9 @@
 
 #include <complex>
 
-#include "convolume/shape.hpp"
+#include "cpu/fft/transform_batch.hpp"
 
 namespace convolume::cpu {
-
-/// A set of equal 1D transforms: `count` transforms, `distance` apart, of `length` samples that are
-/// `stride` apart.
-struct TransformBatch {
-    index_t length;
-    index_t count;
-    index_t in_stride;
-    index_t in_distance;
-    index_t out_stride;
-    index_t out_distance;
-};
 
 enum class FftDirection { forward, inverse };
 
