@@ -19,7 +19,7 @@ class RowFft {
     /// Largest number of rows of a transform.
     static constexpr index_t most_rows = ColumnFft<float>::most_columns;
 
-    /// Throws InvalidArgument if `length` is not even and positive, or has a prime factor above 7.
+    /// Throws InvalidArgument if `length` is not even and positive, or has a prime factor above 13.
     explicit RowFft(index_t length);
 
     /// Returns the complex samples of scratch memory that a transform needs, aligned like a Buffer.

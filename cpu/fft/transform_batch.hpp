@@ -25,4 +25,11 @@ enum class TransformKind {
     real_inverse   ///< those bins to real samples; may destroy its input
 };
 
+constexpr bool is_complex(TransformKind kind) {
+    return kind == TransformKind::forward || kind == TransformKind::inverse;
+}
+constexpr bool is_inverse(TransformKind kind) {
+    return kind == TransformKind::inverse || kind == TransformKind::real_inverse;
+}
+
 }  // namespace convolume::cpu
