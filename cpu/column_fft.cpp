@@ -93,7 +93,7 @@ void run_radix_stage(const RadixStage<Real>& stage) {
             row -= transform.target_first;
             if (row < 0 || row >= transform.target_count) return;
             Real* const at = transform.target + row * transform.target_stride + 2 * column;
-            hn::StoreInterleaved2(value.re, hn::Xor(value.im, sign), d, at);
+            store_interleaved<D>({value.re, hn::Xor(value.im, sign)}, d, at);
         } else {
             Real* const at = to + row * 2 * width + column;
             if constexpr (target == StageTarget::tile) {
@@ -115,9 +115,11 @@ void run_radix_stage(const RadixStage<Real>& stage) {
         for (index_t q = 0; q < s; ++q) {
             for (index_t column = 0; column < width; column += lanes) {
                 ComplexVector<D> x[static_cast<unsigned>(Radix)];
+                CONVOLUME_UNROLL
                 for (int i = 0; i < Radix; ++i) x[i] = load(q + s * (p + m * i), column);
                 dft<Radix>(d, x);
                 store(q + s * Radix * p, column, x[0]);
+                CONVOLUME_UNROLL
                 for (int k = 1; k < Radix; ++k) {
                     if constexpr (target == StageTarget::next_stage)
                         x[k] = multiply(d, x[k], twiddles[2 * (k - 1)], twiddles[2 * (k - 1) + 1]);
@@ -181,6 +183,9 @@ void transform(const ColumnFftArguments<Real>& arguments) {
                 break;
             case 13:
                 run_radix_stage<13, width>(radix_stage);
+                break;
+            case 16:
+                run_radix_stage<16, width>(radix_stage);
                 break;
             default:
                 run_radix_stage<8, width>(radix_stage);

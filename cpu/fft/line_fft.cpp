@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "cpu/fft/line_begin.hpp"
 #include "cpu/fft/roots.hpp"
 #include "cpu/fft/tile_moves.hpp"
 
@@ -47,22 +48,33 @@ double predicted_column_cost(index_t length, index_t width) {
 template <class Real>
 LineFactors LineFft<Real>::factors_of(index_t length) {
     LineFactors best;
+    const auto compare = [&](const LineFactors& factors) {
+        if (best.column_length == 0 || factors.cost < best.cost) best = factors;
+    };
+    const auto takes = [](index_t part) { return ColumnFft<Real>::takes(part); };
     const bool wide = sizeof(Real) == sizeof(float);
     for (const index_t width : {most_width, most_width / 2}) {
-        if (width == most_width && !wide) continue;
+        if ((width == most_width && !wide) || length < width * width) continue;
+        // A transform in registers, and a transposition.
+        const index_t others = length / width;
+        constexpr double begin = 4;
+        if (length % width == 0 && takes(others))
+            compare({width, others, width, true,
+                     static_cast<double>(width) * (begin * static_cast<double>(others) +
+                                                   predicted_column_cost(others, width) *
+                                                       cache_factor<Real>(others, width))});
         for (index_t column = width; column * width <= length; ++column) {
-            if (length % column != 0 || !ColumnFft<Real>::takes(column) ||
-                !ColumnFft<Real>::takes(length / column))
-                continue;
+            if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;
             // The rows are gathered into tiles, which is another pass.
-            const double gather = static_cast<double>(row);
-            const double cost =
-                static_cast<double>(round_up(row, width)) * predicted_column_cost(column, width) *
-                    cache_factor<Real>(column, width) +
-                static_cast<double>(round_up(column, width)) *
-                    (predicted_column_cost(row, width) + gather) * cache_factor<Real>(row, width);
-            if (best.column_length == 0 || cost < best.cost) best = {column, row, width, cost};
+            const double gather = 1.5 * static_cast<double>(row);
+            compare(
+                {column, row, width, false,
+                 static_cast<double>(round_up(row, width)) * predicted_column_cost(column, width) *
+                         cache_factor<Real>(column, width) +
+                     static_cast<double>(round_up(column, width)) *
+                         (predicted_column_cost(row, width) + gather) *
+                         cache_factor<Real>(row, width)});
         }
     }
     return best;
@@ -77,7 +89,7 @@ LineFft<Real>::LineFft(const LineFactors& factors)
         table[static_cast<std::size_t>(at)] = static_cast<Real>(root.real());
         table[static_cast<std::size_t>(at + distance)] = static_cast<Real>(-root.imag());
     };
-    const bool full = length <= longest_full_table;
+    const bool full = length <= longest_full_table || factors.is_tile;
     const index_t groups = column_groups(), width = factors.width;
     const index_t tables = full ? groups : 1;
     twiddles_.resize(static_cast<std::size_t>(tables * factors.column_length * tile_row()));
@@ -96,6 +108,7 @@ LineFft<Real>::LineFft(const LineFactors& factors)
 
 template <class Real>
 index_t LineFft<Real>::scratch_reals() const {
+    if (factors_.is_tile) return 3 * factors_.row_length * tile_row();
     const index_t longest = std::max(factors_.column_length, factors_.row_length);
     return tile_row() *
            (column_groups() * factors_.column_length + factors_.row_length + 2 * longest);
@@ -103,7 +116,30 @@ index_t LineFft<Real>::scratch_reals() const {
 
 template <class Real>
 void LineFft<Real>::run(const Real* source, Real* target, bool inverse, Real* scratch) const {
-    const auto& [column_length, row_length, width, cost] = factors_;
+    factors_.is_tile ? run_tile(source, target, inverse, scratch)
+                     : run_groups(source, target, inverse, scratch);
+}
+
+template <class Real>
+void LineFft<Real>::run_tile(const Real* source, Real* target, bool inverse, Real* scratch) const {
+    const index_t length = factors_.row_length, width = factors_.width;
+    Real* const tile = scratch;
+    begin_line({source, width, length, twiddles_.data(), inverse, tile});
+    ColumnTransform<Real> rest;
+    rest.source_tile = tile;
+    rest.target = target;
+    rest.target_stride = 2 * width;
+    rest.target_count = length;
+    rest.columns = width;
+    rest.inverse = inverse;
+    rows_.run(rest, tile + length * tile_row());
+}
+
+template <class Real>
+void LineFft<Real>::run_groups(const Real* source, Real* target, bool inverse,
+                               Real* scratch) const {
+    const index_t column_length = factors_.column_length, row_length = factors_.row_length,
+                  width = factors_.width;
     const index_t groups = column_groups(), group_reals = column_length * tile_row();
     Real* const groups_memory = scratch;
     Real* const tile = groups_memory + groups * group_reals;

@@ -18,7 +18,8 @@ struct LineFactors {
     index_t column_length = 0;  ///< N1; 0 if the length has no such factors
     index_t row_length = 0;     ///< N2
     index_t width = 0;
-    double cost = 0;  ///< predicted time, in units of predicted_column_cost()
+    bool is_tile = false;  ///< N1 is `width`, and the transposed matrix is transformed as one tile
+    double cost = 0;       ///< predicted time, in units of predicted_column_cost()
 };
 
 /// Returns the predicted time of a transform of one column of a tile.
@@ -39,6 +40,8 @@ class LineFft {
     void run(const Real* source, Real* target, bool inverse, Real* scratch) const;
 
   private:
+    void run_tile(const Real* source, Real* target, bool inverse, Real* scratch) const;
+    void run_groups(const Real* source, Real* target, bool inverse, Real* scratch) const;
     index_t tile_row() const { return 2 * factors_.width; }  // real numbers of a row of a tile
     index_t column_groups() const { return ceil_div(factors_.row_length, factors_.width); }
     // Groups are of `width` columns, of which the last group may share some with the one before.
