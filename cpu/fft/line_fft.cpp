@@ -17,15 +17,11 @@ constexpr index_t most_width = 16;
 // Length of the longest rows for which there is a table of all twiddle factors.
 constexpr index_t longest_full_table = 1 << 15;
 
-// Bytes of a tile and its scratch memory that stay in the first and in the second level of caches.
-constexpr double near_cache_bytes = 48 << 10;
-constexpr double far_cache_bytes = 768 << 10;
-
-// Returns how much slower a transform is than in the nearest cache.
+// Returns how much slower a transform of a tile and its scratch memory is than in the nearest cache.
 template <class Real>
 double cache_factor(index_t length, index_t width) {
-    const double bytes = static_cast<double>(3 * 2 * length * width * index_t{sizeof(Real)});
-    return bytes <= near_cache_bytes ? 1 : bytes <= far_cache_bytes ? 1.25 : 3;
+    const index_t bytes = 3 * 2 * length * width * index_t{sizeof(Real)};
+    return bytes <= 48 << 10 ? 1 : bytes <= 1 << 20 ? 1.1 : bytes <= 12 << 20 ? 1.2 : 3;
 }
 
 }  // namespace
@@ -42,7 +38,7 @@ double predicted_column_cost(index_t length, index_t width) {
     for (const auto& [radix, cost] : stages)
         for (; rest % radix == 0; rest /= radix) sum += cost;
     // Narrow tiles use vectors less well.
-    return sum * static_cast<double>(length) * (width == most_width ? 1 : 1.5);
+    return sum * static_cast<double>(length) * (width == most_width ? 1 : 1.25);
 }
 
 template <class Real>
@@ -57,7 +53,7 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
         if ((width == most_width && !wide) || length < width * width) continue;
         // A transform in registers, and a transposition.
         const index_t others = length / width;
-        constexpr double begin = 4;
+        constexpr double begin = 1.5;
         if (length % width == 0 && takes(others))
             compare({width, others, width, true,
                      static_cast<double>(width) * (begin * static_cast<double>(others) +
@@ -67,7 +63,7 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;
             // The rows are gathered into tiles, which is another pass.
-            const double gather = 1.5 * static_cast<double>(row);
+            const double gather = 2.5 * static_cast<double>(row);
             compare(
                 {column, row, width, false,
                  static_cast<double>(round_up(row, width)) * predicted_column_cost(column, width) *
