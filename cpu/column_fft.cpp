@@ -73,29 +73,34 @@ void run_radix_stage(const RadixStage<Real>& stage) {
     const Real* HWY_RESTRICT twiddles = stage.twiddles;
     const index_t s = stage.s, m = stage.m;
     const auto sign = hn::Set(d, transform.inverse ? Real(-0.0) : Real(0));
-    const auto load = [&](index_t row, index_t column) HWY_ATTR -> ComplexVector<D> {
+    // Distances between rows, and whether some rows count as zeros or are not stored.
+    const index_t from_stride = from_columns ? transform.source_stride : 2 * width;
+    const index_t to_stride = target == StageTarget::columns ? transform.target_stride : 2 * width;
+    const bool all_read = transform.source_first == 0 && transform.source_count >= s * m * Radix;
+    const bool all_stored = transform.target_first == 0 && transform.target_count >= s * Radix;
+    const auto load = [&](const Real* at, index_t row) HWY_ATTR -> ComplexVector<D> {
         ComplexVector<D> value;
         if constexpr (from_columns) {
-            row -= transform.source_first;
-            if (row < 0 || row >= transform.source_count) return {hn::Zero(d), hn::Zero(d)};
-            const Real* const at = transform.source + row * transform.source_stride + 2 * column;
+            if (!all_read) {
+                const index_t i = row - transform.source_first;
+                if (i < 0 || i >= transform.source_count) return {hn::Zero(d), hn::Zero(d)};
+            }
             hn::LoadInterleaved2(d, at, value.re, value.im);
             value.im = hn::Xor(value.im, sign);
         } else {
-            const Real* const at = from + row * 2 * width + column;
             value.re = hn::Load(d, at);
             value.im = hn::Load(d, at + width);
         }
         return value;
     };
-    const auto store = [&](index_t row, index_t column, ComplexVector<D> value) HWY_ATTR {
+    const auto store = [&](Real* at, index_t row, index_t column, ComplexVector<D> value) HWY_ATTR {
         if constexpr (target == StageTarget::columns) {
-            row -= transform.target_first;
-            if (row < 0 || row >= transform.target_count) return;
-            Real* const at = transform.target + row * transform.target_stride + 2 * column;
+            if (!all_stored) {
+                const index_t i = row - transform.target_first;
+                if (i < 0 || i >= transform.target_count) return;
+            }
             store_interleaved<D>({value.re, hn::Xor(value.im, sign)}, d, at);
         } else {
-            Real* const at = to + row * 2 * width + column;
             if constexpr (target == StageTarget::tile) {
                 if (transform.factors != nullptr) {
                     const Real* const factor = transform.factors + row * 2 * width + column;
@@ -111,19 +116,31 @@ void run_radix_stage(const RadixStage<Real>& stage) {
             hn::Store(value.im, d, at + width);
         }
     };
+    const index_t from_column = from_columns ? 2 : 1;
+    const index_t to_column = target == StageTarget::columns ? 2 : 1;
     for (index_t p = 0; p < m; ++p, twiddles += 2 * (Radix - 1)) {
         for (index_t q = 0; q < s; ++q) {
             for (index_t column = 0; column < width; column += lanes) {
+                const index_t in_row = q + s * p, out_row = q + s * Radix * p;
+                const Real* in =
+                    from + (in_row - (from_columns ? transform.source_first : 0)) * from_stride +
+                    from_column * column;
+                Real* out =
+                    to +
+                    (out_row - (target == StageTarget::columns ? transform.target_first : 0)) *
+                        to_stride +
+                    to_column * column;
                 ComplexVector<D> x[static_cast<unsigned>(Radix)];
                 CONVOLUME_UNROLL
-                for (int i = 0; i < Radix; ++i) x[i] = load(q + s * (p + m * i), column);
+                for (int i = 0; i < Radix; ++i, in += s * m * from_stride)
+                    x[i] = load(in, in_row + s * m * i);
                 dft<Radix>(d, x);
-                store(q + s * Radix * p, column, x[0]);
                 CONVOLUME_UNROLL
-                for (int k = 1; k < Radix; ++k) {
+                for (int k = 0; k < Radix; ++k, out += s * to_stride) {
                     if constexpr (target == StageTarget::next_stage)
-                        x[k] = multiply(d, x[k], twiddles[2 * (k - 1)], twiddles[2 * (k - 1) + 1]);
-                    store(q + s * (Radix * p + k), column, x[k]);
+                        if (k > 0)
+                            x[k] = multiply(d, x[k], twiddles[2 * k - 2], twiddles[2 * k - 1]);
+                    store(out, out_row + s * k, column, x[k]);
                 }
             }
         }
@@ -148,17 +165,18 @@ void run_radix_stage(const RadixStage<Real>& stage) {
 template <index_t width, class Real>
 void transform(const ColumnFftArguments<Real>& arguments) {
     const ColumnTransform<Real>& columns = arguments.transform;
-    const Real* from = columns.source_tile;
+    const Real* from = columns.source_tile != nullptr ? columns.source_tile : columns.source;
     Real* to = arguments.scratch;
-    Real* other = arguments.scratch + 2 * arguments.length * width;
+    Real* other =
+        columns.source_tile != nullptr ? columns.source_tile : to + 2 * arguments.length * width;
     const Real* twiddles = arguments.twiddles;
     index_t s = 1, rest = arguments.length;
     for (index_t stage = 0; stage < arguments.stages; ++stage) {
         const int radix = arguments.radices[stage];
         const index_t m = rest / radix;
         const bool last = stage + 1 == arguments.stages;
-        const RadixStage<Real> radix_stage{
-            columns, stage == 0, last, s, m, twiddles, from, last ? columns.target_tile : to};
+        if (last) to = columns.target_tile != nullptr ? columns.target_tile : columns.target;
+        const RadixStage<Real> radix_stage{columns, stage == 0, last, s, m, twiddles, from, to};
         switch (radix) {
             case 1:
                 run_radix_stage<1, width>(radix_stage);
@@ -183,9 +201,6 @@ void transform(const ColumnFftArguments<Real>& arguments) {
                 break;
             case 13:
                 run_radix_stage<13, width>(radix_stage);
-                break;
-            case 16:
-                run_radix_stage<16, width>(radix_stage);
                 break;
             default:
                 run_radix_stage<8, width>(radix_stage);

@@ -20,7 +20,7 @@ namespace convolume::cpu {
 /// samples. Tiles are aligned like a Buffer. Strides are in real numbers.
 template <class Real>
 struct ColumnTransform {
-    const Real* source_tile = nullptr;  ///< read instead of `source` if given
+    Real* source_tile = nullptr;  ///< read instead of `source` if given, and overwritten
     const Real* source = nullptr;
     index_t source_stride = 0, source_first = 0, source_count = 0;
     Real* target_tile = nullptr;  ///< written instead of `target` if given
@@ -77,7 +77,8 @@ class ColumnFft {
     void inverse(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
 
-    /// Transforms between columns and tiles. `scratch` holds 4 · length · columns real numbers.
+    /// Transforms between columns and tiles. `scratch` holds 2 · length · columns real numbers if
+    /// the source is a tile, else twice as many.
     void run(const ColumnTransform<Real>& transform, Real* scratch) const;
 
   private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/fft/aligned_memory.hpp"
 
+#include <utility>
+
 namespace convolume::cpu {
 
 namespace {
@@ -35,21 +37,42 @@ thread_local KeptScratch kept;
 
 }  // namespace
 
-FftScratch::FftScratch(std::size_t bytes) : kept_(bytes <= most_kept && !kept.in_use) {
-    if (kept_) {
+ScratchKeeper::~ScratchKeeper() {
+    if (kept_ != nullptr) ::operator delete(kept_, AlignedAllocator<char>::alignment);
+}
+
+void* ScratchKeeper::take(std::size_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (kept_ != nullptr) return std::exchange(kept_, nullptr);
+    }
+    return ::operator new(bytes, AlignedAllocator<char>::alignment);
+}
+
+void ScratchKeeper::give_back(void* block) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        std::swap(kept_, block);
+    }
+    if (block != nullptr) ::operator delete(block, AlignedAllocator<char>::alignment);
+}
+
+FftScratch::FftScratch(std::size_t bytes, ScratchKeeper& keeper)
+    : keeper_(keeper), of_thread_(bytes <= most_kept && !kept.in_use) {
+    if (of_thread_) {
         kept.grow(bytes);
         kept.in_use = true;
         data_ = kept.data;
     } else {
-        data_ = ::operator new(bytes, AlignedAllocator<char>::alignment);
+        data_ = keeper.take(bytes);
     }
 }
 
 FftScratch::~FftScratch() {
-    if (kept_)
+    if (of_thread_)
         kept.in_use = false;
     else
-        ::operator delete(data_, AlignedAllocator<char>::alignment);
+        keeper_.give_back(data_);
 }
 
 }  // namespace convolume::cpu

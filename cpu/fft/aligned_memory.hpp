@@ -3,7 +3,7 @@
 // Memory that vectors are loaded from: tables of transforms, and scratch memory of threads.
 
 #include <cstddef>
-#include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -33,11 +33,28 @@ struct AlignedAllocator {
 template <class Real>
 using AlignedTable = std::vector<Real, AlignedAllocator<Real>>;
 
-/// Scratch memory of one transform. A thread keeps up to a few MiB between transforms, until it
-/// ends; more is allocated for the transform alone. Throws std::bad_alloc if there is no memory.
+/// Memory that outlives a transform: a block that any thread may take, so that a long transform
+/// need not ask the system for memory again.
+class ScratchKeeper {
+  public:
+    ScratchKeeper() = default;
+    ~ScratchKeeper();
+    ScratchKeeper(const ScratchKeeper&) = delete;
+    ScratchKeeper& operator=(const ScratchKeeper&) = delete;
+
+    void* take(std::size_t bytes);  ///< always of the same number of bytes
+    void give_back(void* block) noexcept;
+
+  private:
+    std::mutex mutex_;
+    void* kept_ = nullptr;
+};
+
+/// Scratch memory of one transform. A thread keeps up to 4 MiB until it ends; a larger block is the
+/// keeper's. Throws std::bad_alloc if there is no memory.
 class FftScratch {
   public:
-    explicit FftScratch(std::size_t bytes);
+    FftScratch(std::size_t bytes, ScratchKeeper& keeper);
     ~FftScratch();
     FftScratch(const FftScratch&) = delete;
     FftScratch& operator=(const FftScratch&) = delete;
@@ -48,8 +65,9 @@ class FftScratch {
     }
 
   private:
+    ScratchKeeper& keeper_;
     void* data_;
-    bool kept_;
+    bool of_thread_;
 };
 
 }  // namespace convolume::cpu

@@ -7,24 +7,34 @@ namespace convolume::cpu {
 
 namespace {
 
+constexpr index_t most_columns = ColumnFft<float>::most_columns;
+
 // Returns whether real rows are half as many complex samples.
 bool has_halves(index_t length, TransformKind kind) {
     return !is_complex(kind) && length % 2 == 0;
 }
 
+// Returns the number of rows that a batch takes at once.
+template <class Real>
+index_t rows_at_once(index_t length, TransformKind kind) {
+    const bool pairs = !is_complex(kind) && length % 2 == 1;
+    return pairs || sizeof(Real) == sizeof(float) ? most_columns : most_columns / 2;
+}
+
 // Returns the number of rows from which a batch is predicted to be faster than as many lines.
 template <class Real>
-index_t batch_threshold(const LineFactors& line, index_t line_length, bool odd_real) {
-    constexpr index_t most_width = ColumnFft<Real>::most_columns;
+index_t batch_threshold(const LineFactors& line, index_t line_length, index_t length,
+                        TransformKind kind) {
     if (line.column_length == 0) return 1;
-    const index_t width = sizeof(Real) == sizeof(float) ? most_width : most_width / 2;
+    const index_t width = sizeof(Real) == sizeof(float) ? most_columns : most_columns / 2;
     const auto samples = static_cast<double>(line_length);
-    // A batch is gathered and scattered, which a tile beyond the nearest cache makes slow.
-    const bool near = line_length * width * 6 * index_t{sizeof(Real)} <= 256 << 10;
+    // In units of predicted_column_cost(): gathering and scattering rows of a batch, the start of a
+    // line, and the real step of a line, which batches do in tiles.
+    const double gather = samples, start = 250, real_step = is_complex(kind) ? 0 : samples + 100;
     const double batch = static_cast<double>(width) *
-                         (predicted_column_cost(line_length, width) + 3 * samples) *
-                         (near ? 1 : 1.5) * (odd_real ? 0.5 : 1);
-    return static_cast<index_t>(batch / line.cost) + 1;
+                         (predicted_column_cost(line_length, width) + gather) *
+                         cache_factor<Real>(line_length, width);
+    return static_cast<index_t>(batch / (line.cost + start + real_step)) + 1;
 }
 
 }  // namespace
@@ -36,9 +46,9 @@ AnyRowsFft<Real>::AnyRowsFft(index_t length, TransformKind kind, index_t most_ro
       line_length_(has_halves(length, kind) ? length / 2 : length),
       real_step_(has_halves(length, kind) ? length : 2) {
     const LineFactors factors = LineFft<Real>::factors_of(line_length_);
-    least_in_batch_ =
-        batch_threshold<Real>(factors, line_length_, !is_complex(kind) && length % 2 == 1);
-    if (most_rows >= least_in_batch_) batch_.emplace(length, kind);
+    least_in_batch_ = batch_threshold<Real>(factors, line_length_, length, kind);
+    if (std::min(most_rows, rows_at_once<Real>(length, kind)) >= least_in_batch_)
+        batch_.emplace(length, kind);
     if (least_in_batch_ > 1) line_.emplace(factors);
 }
 
@@ -53,7 +63,7 @@ index_t AnyRowsFft<Real>::scratch_reals() const {
 
 template <class Real>
 void AnyRowsFft<Real>::run(const RowSet<Real>& rows, Real* scratch) const {
-    constexpr index_t at_once = ColumnFft<Real>::most_columns;
+    const index_t at_once = rows_at_once<Real>(length_, kind_);
     for (index_t row = 0; row < rows.count;) {
         RowSet<Real> some{rows.source + row * rows.source_distance, rows.source_distance,
                           rows.target + row * rows.target_distance, rows.target_distance,

@@ -10,7 +10,10 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "convolume/shape.hpp"
+#include "cpu/fft/unroll.hpp"
 
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
@@ -46,19 +49,6 @@ HWY_INLINE void store_blocks(D d, hn::Vec<D> blocks, Real* const* rows, index_t 
     }
 }
 
-// The same with rows that are `stride` apart.
-template <class D, class Real>
-HWY_INLINE void store_strided_blocks(D d, hn::Vec<D> blocks, Real* row, index_t stride) {
-    constexpr auto lanes = static_cast<index_t>(hn::MaxLanes(D()));
-    if constexpr (lanes == block_reals<Real>) {
-        hn::StoreU(blocks, d, row);
-    } else {
-        const hn::Half<D> half;
-        store_strided_blocks(half, hn::LowerHalf(half, blocks), row, stride);
-        store_strided_blocks(half, hn::UpperHalf(half, blocks), row + lanes / 2 * stride, stride);
-    }
-}
-
 // Transposes the square matrices that the blocks of 4 or 2 registers are.
 template <class D>
 HWY_INLINE void transpose_blocks(D d, hn::Vec<D>* x) {
@@ -76,6 +66,53 @@ HWY_INLINE void transpose_blocks(D d, hn::Vec<D>* x) {
         x[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, a, c));
         x[2] = hn::BitCast(d, hn::InterleaveLower(pairs, b, e));
         x[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, b, e));
+    }
+}
+
+// Transposes the matrix of 4 or 2 vectors whose numbers are blocks.
+template <int count, class D>
+HWY_INLINE void transpose_whole_blocks(D d, hn::Vec<D>** x) {
+    static_assert(count == 1 || count == 2 || count == 4);
+    if constexpr (count == 2) {
+        const auto low = hn::ConcatLowerLower(d, *x[1], *x[0]);
+        *x[1] = hn::ConcatUpperUpper(d, *x[1], *x[0]);
+        *x[0] = low;
+    }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    if constexpr (count == 4) {
+        const hn::Repartition<float, D> f;
+        const auto shuffled = [&](auto imm, const auto& a, const auto& b) HWY_ATTR {
+            return hn::Vec<decltype(f)>{_mm512_shuffle_f32x4(a.raw, b.raw, decltype(imm)::value)};
+        };
+        constexpr std::integral_constant<int, 0x44> low{};
+        constexpr std::integral_constant<int, 0xEE> high{};
+        constexpr std::integral_constant<int, 0x88> even{};
+        constexpr std::integral_constant<int, 0xDD> odd{};
+        const auto a = hn::BitCast(f, *x[0]), b = hn::BitCast(f, *x[1]);
+        const auto c = hn::BitCast(f, *x[2]), e = hn::BitCast(f, *x[3]);
+        const auto ab_low = shuffled(low, a, b), ab_high = shuffled(high, a, b);
+        const auto ce_low = shuffled(low, c, e), ce_high = shuffled(high, c, e);
+        *x[0] = hn::BitCast(d, shuffled(even, ab_low, ce_low));
+        *x[1] = hn::BitCast(d, shuffled(odd, ab_low, ce_low));
+        *x[2] = hn::BitCast(d, shuffled(even, ab_high, ce_high));
+        *x[3] = hn::BitCast(d, shuffled(odd, ab_high, ce_high));
+    }
+#endif
+}
+
+// Transposes the matrix of as many vectors as there are numbers in one.
+template <class D>
+HWY_INLINE void transpose_square(D d, hn::Vec<D>* x) {
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(D()));
+    constexpr int block = block_reals<hn::TFromD<D>>, blocks = lanes / block;
+    CONVOLUME_UNROLL
+    for (int j = 0; j < lanes; j += block) transpose_blocks(d, x + j);
+    CONVOLUME_UNROLL
+    for (int i = 0; i < block; ++i) {
+        hn::Vec<D>* column[static_cast<unsigned>(blocks)];
+        CONVOLUME_UNROLL
+        for (int b = 0; b < blocks; ++b) column[b] = x + b * block + i;
+        transpose_whole_blocks<blocks>(d, column);
     }
 }
 

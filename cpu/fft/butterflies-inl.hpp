@@ -12,15 +12,7 @@
 #include <hwy/highway.h>
 
 #include "convolume/shape.hpp"
-
-// Unrolls the next loop, so that arrays of vectors stay in registers.
-#ifndef CONVOLUME_UNROLL
-#ifdef __clang__
-#define CONVOLUME_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define CONVOLUME_UNROLL _Pragma("GCC unroll 16")
-#endif
-#endif
+#include "cpu/fft/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
@@ -62,7 +54,7 @@ HWY_INLINE ComplexVector<D> multiply(const ComplexVector<D>& a, const ComplexVec
 /// Stores re[0], im[0], re[1], … as one sequence.
 template <class D>
 HWY_INLINE void store_interleaved(const ComplexVector<D>& value, D d, hn::TFromD<D>* to) {
-#if HWY_TARGET == HWY_AVX3
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     // Highway takes three times as many shuffles.
     constexpr auto lanes = static_cast<index_t>(hn::MaxLanes(D()));
     if constexpr (sizeof(value.re.raw) == 64 && sizeof(hn::TFromD<D>) == 4) {
@@ -152,27 +144,29 @@ HWY_INLINE void dft(D d, ComplexVector<D>* x) {
     } else if constexpr (Radix == 4) {
         const auto a = add<D>(x[0], x[2]), b = subtract<D>(x[0], x[2]);
         const auto c = add<D>(x[1], x[3]);
-        const auto e = times_minus_i<D>(subtract<D>(x[1], x[3]));
+        const auto e = subtract<D>(x[1], x[3]);
         x[0] = add<D>(a, c);
-        x[1] = add<D>(b, e);
+        x[1] = {hn::Add(b.re, e.im), hn::Sub(b.im, e.re)};  // b - ie
         x[2] = subtract<D>(a, c);
-        x[3] = subtract<D>(b, e);
+        x[3] = {hn::Sub(b.re, e.im), hn::Add(b.im, e.re)};
     } else if constexpr (Radix == 8) {
         ComplexVector<D> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
         dft<4>(d, even);
         dft<4>(d, odd);
         constexpr Real half_root = static_cast<Real>(0.70710678118654752440);
         const auto half = hn::Set(d, half_root);
-        odd[1] = {hn::Mul(half, hn::Add(odd[1].re, odd[1].im)),
-                  hn::Mul(half, hn::Sub(odd[1].im, odd[1].re))};
-        odd[2] = times_minus_i<D>(odd[2]);
-        odd[3] = {hn::Mul(half, hn::Sub(odd[3].im, odd[3].re)),
-                  hn::Neg(hn::Mul(half, hn::Add(odd[3].im, odd[3].re)))};
-        CONVOLUME_UNROLL
-        for (int k = 0; k < 4; ++k) {
-            x[k] = add<D>(even[k], odd[k]);
-            x[k + 4] = subtract<D>(even[k], odd[k]);
-        }
+        const auto sum = hn::Mul(half, hn::Add(odd[1].re, odd[1].im));
+        const auto difference = hn::Mul(half, hn::Sub(odd[1].im, odd[1].re));
+        const auto other_sum = hn::Mul(half, hn::Add(odd[3].re, odd[3].im));
+        const auto other_difference = hn::Mul(half, hn::Sub(odd[3].im, odd[3].re));
+        x[0] = add<D>(even[0], odd[0]);
+        x[4] = subtract<D>(even[0], odd[0]);
+        x[1] = {hn::Add(even[1].re, sum), hn::Add(even[1].im, difference)};
+        x[5] = {hn::Sub(even[1].re, sum), hn::Sub(even[1].im, difference)};
+        x[2] = {hn::Add(even[2].re, odd[2].im), hn::Sub(even[2].im, odd[2].re)};
+        x[6] = {hn::Sub(even[2].re, odd[2].im), hn::Add(even[2].im, odd[2].re)};
+        x[3] = {hn::Add(even[3].re, other_difference), hn::Sub(even[3].im, other_sum)};
+        x[7] = {hn::Sub(even[3].re, other_difference), hn::Add(even[3].im, other_sum)};
     } else if constexpr (Radix == 16) {
         // Four transforms of every fourth number, then four of their results.
         constexpr Real c = static_cast<Real>(0.92387953251128675613);

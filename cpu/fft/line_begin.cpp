@@ -19,19 +19,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
-// Stores vectors as columns of neighboring rows, `stride` apart.
+// Stores `count` vectors as columns of rows that are `stride` apart.
 template <int count, class D, class Real>
 HWY_INLINE void store_transposed(D d, hn::Vec<D>* x, Real* to, [[maybe_unused]] index_t stride) {
 #if HWY_TARGET == HWY_SCALAR
     for (int j = 0; j < count; ++j) hn::Store(x[j], d, to + j);
 #else
-    constexpr int block = block_reals<Real>;
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(D()));
     CONVOLUME_UNROLL
-    for (int j = 0; j < count; j += block) {
-        transpose_blocks(d, x + j);
+    for (int j = 0; j < count; j += lanes) {
+        transpose_square(d, x + j);
         CONVOLUME_UNROLL
-        for (int i = 0; i < block; ++i)
-            store_strided_blocks(d, x[j + i], to + i * stride + j, stride);
+        for (int i = 0; i < lanes; ++i) hn::Store(x[j + i], d, to + i * stride + j);
     }
 #endif
 }

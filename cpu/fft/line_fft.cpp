@@ -17,14 +17,15 @@ constexpr index_t most_width = 16;
 // Length of the longest rows for which there is a table of all twiddle factors.
 constexpr index_t longest_full_table = 1 << 15;
 
-// Returns how much slower a transform of a tile and its scratch memory is than in the nearest cache.
+}  // namespace
+
+// Returns how much slower a transform of a tile and its scratch memory is than in the nearest
+// cache.
 template <class Real>
 double cache_factor(index_t length, index_t width) {
-    const index_t bytes = 3 * 2 * length * width * index_t{sizeof(Real)};
-    return bytes <= 48 << 10 ? 1 : bytes <= 1 << 20 ? 1.1 : bytes <= 12 << 20 ? 1.2 : 3;
+    const index_t bytes = 2 * 2 * length * width * index_t{sizeof(Real)};
+    return bytes <= 32 << 10 ? 1 : bytes <= 1 << 20 ? 1.1 : bytes <= 8 << 20 ? 1.2 : 3;
 }
-
-}  // namespace
 
 double predicted_column_cost(index_t length, index_t width) {
     struct Stage {
@@ -104,10 +105,9 @@ LineFft<Real>::LineFft(const LineFactors& factors)
 
 template <class Real>
 index_t LineFft<Real>::scratch_reals() const {
-    if (factors_.is_tile) return 3 * factors_.row_length * tile_row();
-    const index_t longest = std::max(factors_.column_length, factors_.row_length);
-    return tile_row() *
-           (column_groups() * factors_.column_length + factors_.row_length + 2 * longest);
+    if (factors_.is_tile) return 2 * factors_.row_length * tile_row();
+    const index_t scratch = std::max(2 * factors_.column_length, factors_.row_length);
+    return tile_row() * (column_groups() * factors_.column_length + factors_.row_length + scratch);
 }
 
 template <class Real>
@@ -183,6 +183,8 @@ void LineFft<Real>::run_groups(const Real* source, Real* target, bool inverse,
     }
 }
 
+template double cache_factor<float>(index_t, index_t);
+template double cache_factor<double>(index_t, index_t);
 template class LineFft<float>;
 template class LineFft<double>;
 

@@ -25,6 +25,10 @@ struct LineFactors {
 /// Returns the predicted time of a transform of one column of a tile.
 double predicted_column_cost(index_t length, index_t width);
 
+/// Returns how much slower a transform of a tile is than in the nearest cache.
+template <class Real>
+double cache_factor(index_t length, index_t width);
+
 template <class Real>
 class LineFft {
   public:

@@ -71,7 +71,7 @@ class OwnFft<Real>::Transforms {
     TransformKind kind() const { return kind_; }
 
     void execute(const Real* in, Real* out) const {
-        const FftScratch scratch(static_cast<std::size_t>(scratch_reals()) * sizeof(Real));
+        const FftScratch scratch(static_cast<std::size_t>(scratch_reals()) * sizeof(Real), keeper_);
         Real* const memory = scratch.template as<Real>();
         if (in_place_rows_) {
             rows_->run({in, in_places().distance, out, out_places().distance, batch_.count},
@@ -137,6 +137,7 @@ class OwnFft<Real>::Transforms {
     index_t in_columns_ = 0;  // transforms that are neighboring columns
     std::optional<ColumnFft<Real>> columns_;
     std::optional<AnyRowsFft<Real>> rows_;
+    mutable ScratchKeeper keeper_;
 };
 
 template <class Real>

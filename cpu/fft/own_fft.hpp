@@ -10,7 +10,7 @@
 namespace convolume::cpu {
 
 /// Makes tables for a set of transforms, which several threads may execute at once. Scratch memory
-/// belongs to the thread, is at most 4 MiB between transforms, and is freed when the thread ends.
+/// of up to 4 MiB belongs to the thread and is freed when it ends, more belongs to the set.
 template <class Real>
 class OwnFft {
   public:

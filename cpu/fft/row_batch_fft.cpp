@@ -44,7 +44,7 @@ RowBatchFft<Real>::RowBatchFft(index_t length, TransformKind kind)
 
 template <class Real>
 index_t RowBatchFft<Real>::scratch_reals() const {
-    return 2 * most_rows * (tile_rows() + 2 * columns_length_) + spare_reals();
+    return 2 * most_rows * (tile_rows() + columns_length_) + spare_reals();
 }
 
 template <class Real>
@@ -81,7 +81,7 @@ template <class Real>
 void RowBatchFft<Real>::run_complex(const RowSet<Real>& rows, index_t width, Real* scratch) const {
     Real* const tile = scratch;
     Real* const own_scratch = tile + 2 * width * tile_rows();
-    Real* const spare = own_scratch + 4 * width * columns_length_;
+    Real* const spare = own_scratch + 2 * width * columns_length_;
     const TileRows<Real> parts = is_inverse(kind_) ? TileRows<Real>{tile + width, 2 * width, -width}
                                                    : TileRows<Real>{tile, 2 * width, width};
     gather_rows(row_pointers(rows.source, rows.source_distance, rows.count, rows.source).data(),
@@ -95,7 +95,7 @@ template <class Real>
 void RowBatchFft<Real>::run_real(const RowSet<Real>& rows, index_t width, Real* scratch) const {
     Real* const tile = scratch;
     Real* const own_scratch = tile + 2 * width * tile_rows();
-    Real* const spare = own_scratch + 4 * width * columns_length_;
+    Real* const spare = own_scratch + 2 * width * columns_length_;
     const index_t samples = length_, bins = length_ + 2;  // in real numbers
     const bool inverse = is_inverse(kind_);
     gather_rows(row_pointers(rows.source, rows.source_distance, rows.count, rows.source).data(),
@@ -115,7 +115,7 @@ void RowBatchFft<Real>::run_real_pairs(const RowSet<Real>& rows, Real* scratch) 
     constexpr index_t width = most_rows / 2;
     Real* const tile = scratch;
     Real* const own_scratch = tile + 2 * width * tile_rows();
-    Real* const spare = own_scratch + 4 * width * columns_length_;
+    Real* const spare = own_scratch + 2 * width * columns_length_;
     const auto source = row_pointers(rows.source, rows.source_distance, rows.count, rows.source);
     const auto target = row_pointers(rows.target, rows.target_distance, rows.count, spare);
     const index_t bins = length_ + 1;  // in real numbers

@@ -54,41 +54,65 @@ void scatter(const TileRows<Real>& tile, index_t count, Real* const* rows, index
 
 #else
 
+// Vectors of `count` neighboring numbers of a row move at once: all lanes, or a block.
+template <int count, class D, class Real>
+HWY_INLINE void gather_vectors(D d, const Real* const* rows, index_t j, const TileRows<Real>& tile,
+                               index_t r) {
+    hn::Vec<D> x[static_cast<unsigned>(count)];
+    if constexpr (count == hn::MaxLanes(D())) {
+        CONVOLUME_UNROLL
+        for (int i = 0; i < count; ++i) x[i] = hn::LoadU(d, rows[r + i] + j);
+        transpose_square(d, x);
+    } else {
+        CONVOLUME_UNROLL
+        for (int i = 0; i < count; ++i) x[i] = load_blocks(d, rows + r + i, j);
+        transpose_blocks(d, x);
+    }
+    Real* const to = tile.data + j / 2 * tile.pair_stride + r;
+    CONVOLUME_UNROLL
+    for (int i = 0; i < count; ++i)
+        hn::Store(x[i], d, to + i / 2 * tile.pair_stride + i % 2 * tile.part_stride);
+}
+template <int count, class D, class Real>
+HWY_INLINE void scatter_vectors(D d, const TileRows<Real>& tile, index_t j, Real* const* rows,
+                                index_t r) {
+    hn::Vec<D> x[static_cast<unsigned>(count)];
+    const Real* const from = tile.data + j / 2 * tile.pair_stride + r;
+    CONVOLUME_UNROLL
+    for (int i = 0; i < count; ++i)
+        x[i] = hn::Load(d, from + i / 2 * tile.pair_stride + i % 2 * tile.part_stride);
+    if constexpr (count == hn::MaxLanes(D())) {
+        transpose_square(d, x);
+        CONVOLUME_UNROLL
+        for (int i = 0; i < count; ++i) hn::StoreU(x[i], d, rows[r + i] + j);
+    } else {
+        transpose_blocks(d, x);
+        CONVOLUME_UNROLL
+        for (int i = 0; i < count; ++i) store_blocks(d, x[i], rows + r + i, j);
+    }
+}
+
 template <index_t width, class Real>
 void gather_columns(const Real* const* rows, index_t count, const TileRows<Real>& tile) {
-    constexpr int block = block_reals<Real>;
     const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
-    const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const index_t whole = count / block * block;
-    for (index_t j = 0; j < whole; j += block) {
-        Real* const to = tile.data + j / 2 * tile.pair_stride;
-        for (index_t r = 0; r < width; r += lanes) {
-            hn::Vec<decltype(d)> x[block];
-            for (int i = 0; i < block; ++i) x[i] = load_blocks(d, rows + r + i, j);
-            transpose_blocks(d, x);
-            for (int i = 0; i < block; ++i)
-                hn::Store(x[i], d, to + i / 2 * tile.pair_stride + i % 2 * tile.part_stride + r);
-        }
-    }
-    gather_each(rows, whole, count, tile, width);
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(decltype(d)())), block = block_reals<Real>;
+    index_t j = 0;
+    for (; j + lanes <= count; j += lanes)
+        for (index_t r = 0; r < width; r += lanes) gather_vectors<lanes>(d, rows, j, tile, r);
+    for (; j + block <= count; j += block)
+        for (index_t r = 0; r < width; r += lanes) gather_vectors<block>(d, rows, j, tile, r);
+    gather_each(rows, j, count, tile, width);
 }
 template <index_t width, class Real>
 void scatter_columns(const TileRows<Real>& tile, index_t count, Real* const* rows) {
-    constexpr int block = block_reals<Real>;
     const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
-    const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const index_t whole = count / block * block;
-    for (index_t j = 0; j < whole; j += block) {
-        const Real* const from = tile.data + j / 2 * tile.pair_stride;
-        for (index_t r = 0; r < width; r += lanes) {
-            hn::Vec<decltype(d)> x[block];
-            for (int i = 0; i < block; ++i)
-                x[i] = hn::Load(d, from + i / 2 * tile.pair_stride + i % 2 * tile.part_stride + r);
-            transpose_blocks(d, x);
-            for (int i = 0; i < block; ++i) store_blocks(d, x[i], rows + r + i, j);
-        }
-    }
-    scatter_each(tile, whole, count, rows, width);
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(decltype(d)())), block = block_reals<Real>;
+    index_t j = 0;
+    for (; j + lanes <= count; j += lanes)
+        for (index_t r = 0; r < width; r += lanes) scatter_vectors<lanes>(d, tile, j, rows, r);
+    for (; j + block <= count; j += block)
+        for (index_t r = 0; r < width; r += lanes) scatter_vectors<block>(d, tile, j, rows, r);
+    scatter_each(tile, j, count, rows, width);
 }
 
 template <class Real>
