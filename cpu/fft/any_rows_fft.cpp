@@ -23,8 +23,7 @@ index_t rows_at_once(index_t length, TransformKind kind) {
 
 // Returns the number of rows from which a batch is predicted to be faster than as many lines.
 template <class Real>
-index_t batch_threshold(const LineFactors& line, index_t line_length, index_t length,
-                        TransformKind kind) {
+index_t batch_threshold(const LineFactors& line, index_t line_length, TransformKind kind) {
     if (line.column_length == 0) return 1;
     const index_t width = sizeof(Real) == sizeof(float) ? most_columns : most_columns / 2;
     const auto samples = static_cast<double>(line_length);
@@ -46,7 +45,7 @@ AnyRowsFft<Real>::AnyRowsFft(index_t length, TransformKind kind, index_t most_ro
       line_length_(has_halves(length, kind) ? length / 2 : length),
       real_step_(has_halves(length, kind) ? length : 2) {
     const LineFactors factors = LineFft<Real>::factors_of(line_length_);
-    least_in_batch_ = batch_threshold<Real>(factors, line_length_, length, kind);
+    least_in_batch_ = batch_threshold<Real>(factors, line_length_, kind);
     if (std::min(most_rows, rows_at_once<Real>(length, kind)) >= least_in_batch_)
         batch_.emplace(length, kind);
     if (least_in_batch_ > 1) line_.emplace(factors);

@@ -22,6 +22,14 @@ std::array<Real*, most_rows> row_pointers(Real* first, index_t distance, index_t
     return all;
 }
 
+// Whether two rows of an odd number of real samples are transformed as one of complex ones.
+bool is_pairs(index_t length, TransformKind kind) {
+    return !is_complex(kind) && length % 2 == 1;
+}
+index_t columns_length(index_t length, TransformKind kind) {
+    return is_complex(kind) || is_pairs(length, kind) ? length : length / 2;
+}
+
 }  // namespace
 
 template <class Real>
@@ -37,14 +45,16 @@ template <class Real>
 RowBatchFft<Real>::RowBatchFft(index_t length, TransformKind kind)
     : length_(length),
       kind_(kind),
-      pairs_(!is_complex(kind_) && length % 2 == 1),
-      columns_length_(is_complex(kind_) || pairs_ ? length : length / 2),
+      pairs_(is_pairs(length, kind)),
+      columns_length_(columns_length(length, kind)),
       columns_(columns_length_),
       real_step_(is_complex(kind_) || pairs_ ? 2 : length) {}
 
+// A tile, scratch memory of its transform, and a row for results that have no row.
 template <class Real>
-index_t RowBatchFft<Real>::scratch_reals() const {
-    return 2 * most_rows * (tile_rows() + columns_length_) + spare_reals();
+index_t RowBatchFft<Real>::scratch_reals(index_t length, TransformKind kind) {
+    return 2 * most_rows * (2 * columns_length(length, kind) + 1) +
+           round_up(2 * length + 2, index_t{16});
 }
 
 template <class Real>

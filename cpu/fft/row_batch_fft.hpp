@@ -39,7 +39,8 @@ class RowBatchFft {
     RowBatchFft(index_t length, TransformKind kind);
 
     /// Returns the real numbers of scratch memory that a transform needs.
-    index_t scratch_reals() const;
+    static index_t scratch_reals(index_t length, TransformKind kind);
+    index_t scratch_reals() const { return scratch_reals(length_, kind_); }
 
     /// Transforms rows without normalization. Rows of the source may be those of the target.
     void run(const RowSet<Real>& rows, Real* scratch) const;
@@ -51,7 +52,6 @@ class RowBatchFft {
     void transform(Real* tile, index_t width, Real* scratch) const;
 
     index_t tile_rows() const { return columns_length_ + 1; }
-    index_t spare_reals() const { return round_up(2 * length_ + 2, index_t{16}); }
 
     index_t length_;
     TransformKind kind_;
