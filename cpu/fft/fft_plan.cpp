@@ -17,16 +17,14 @@ namespace convolume::cpu {
 
 namespace {
 
-// Returns the length up to which FFTW was measured to be faster than own transforms, with plans
-// that are estimated at first. Own transforms are for many rows at once. FFTW is faster for short
-// lengths of few rows, and of complex rows if a vector's worth of samples divides the length.
+// Returns the length up to which FFTW, with estimated plans, was measured to be faster than own
+// transforms (bench/fft.cpp): for few rows, and for complex rows whose length is a multiple of 64.
 template <class Real>
 index_t longest_by_fftw(const TransformBatch& transforms, TransformKind kind) {
-    constexpr index_t many_rows = 8, even_length = 64;
-    if (is_complex(kind))
-        return transforms.count == 1 || transforms.length % even_length == 0 ? 2048 : 0;
+    constexpr index_t many_rows = 8;
+    if (is_complex(kind)) return transforms.count == 1 || transforms.length % 64 == 0 ? 640 : 0;
     if (transforms.count >= many_rows) return 0;
-    return std::is_same_v<Real, float> ? 256 : 4096;
+    return std::is_same_v<Real, float> ? 128 : 1024;
 }
 
 // Returns whether FFTW computes transforms whose library is chosen automatically. Lengths that own
