@@ -2,10 +2,10 @@
 #include "cpu/column_fft.hpp"
 
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "cpu/fft/roots.hpp"
 
 // Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
 // enabled ones and gain nothing here.
@@ -17,30 +17,28 @@
 // foreach_target.h must be included first
 #include <hwy/highway.h>
 
+#include "cpu/fft/butterflies-inl.hpp"
+
 #ifndef CONVOLUME_COLUMN_FFT_ARGUMENTS
 #define CONVOLUME_COLUMN_FFT_ARGUMENTS
 namespace convolume::cpu::column_fft {
 
-/// Arguments of a transform of columns. Strides are in real numbers.
+/// A transform with the tables of its length.
 template <class Real>
 struct ColumnFftArguments {
     index_t length;
     const int* radices;
     index_t stages;
     const Real* twiddles;
-    const Real* source;
-    index_t source_stride, source_first, source_count;
-    Real* target;
-    index_t target_stride, target_first, target_count;
+    ColumnTransform<Real> transform;
     Real* scratch;
-    index_t columns;
-    bool inverse;
 };
 
 /// A radix stage: `s` results of earlier stages lie side by side, and length `m` remains after the
-/// stage.
+/// stage. A first stage reads the source of `transform`, a last one writes its target.
 template <class Real>
 struct RadixStage {
+    const ColumnTransform<Real>& transform;
     bool first, last;
     index_t s, m;
     const Real* twiddles;
@@ -48,250 +46,179 @@ struct RadixStage {
     Real* to;
 };
 
+/// Where a radix stage stores its results: in a tile that the next stage reads, in the columns of
+/// the target, or in the tile of the target.
+enum class StageTarget { next_stage, columns, tile };
+
 }  // namespace convolume::cpu::column_fft
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using column_fft::ColumnFftArguments;
+using column_fft::RadixStage;
+using column_fft::StageTarget;
 
-template <class D>
-struct ComplexVector {
-    hn::Vec<D> re, im;
-};
-
-template <class D>
-HWY_INLINE ComplexVector<D> add(const ComplexVector<D>& a, const ComplexVector<D>& b) {
-    return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
-}
-template <class D>
-HWY_INLINE ComplexVector<D> subtract(const ComplexVector<D>& a, const ComplexVector<D>& b) {
-    return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
-}
-/// Returns -i · a.
-template <class D>
-HWY_INLINE ComplexVector<D> times_minus_i(const ComplexVector<D>& a) {
-    return {a.im, hn::Neg(a.re)};
-}
-template <class D>
-HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a, hn::TFromD<D> cosine,
-                                     hn::TFromD<D> sine) {
-    const auto re = hn::Set(d, cosine);
-    const auto im = hn::Set(d, sine);
-    return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
-}
-
-// The cosine and sine of 2πk/P for the odd radices.
-template <int P, class Real>
-constexpr Real cosine_of(int k) {
-    constexpr double of3[] = {1, -0.5, -0.5};
-    constexpr double of5[] = {1, 0.30901699437494742410, -0.80901699437494742410,
-                              -0.80901699437494742410, 0.30901699437494742410};
-    constexpr double of7[] = {1,
-                              0.62348980185873353053,
-                              -0.22252093395631440429,
-                              -0.90096886790241912624,
-                              -0.90096886790241912624,
-                              -0.22252093395631440429,
-                              0.62348980185873353053};
-    return static_cast<Real>(P == 3 ? of3[k % 3] : P == 5 ? of5[k % 5] : of7[k % 7]);
-}
-template <int P, class Real>
-constexpr Real sine_of(int k) {
-    constexpr double of3[] = {0, 0.86602540378443864676, -0.86602540378443864676};
-    constexpr double of5[] = {0, 0.95105651629515357212, 0.58778525229247312917,
-                              -0.58778525229247312917, -0.95105651629515357212};
-    constexpr double of7[] = {0,
-                              0.78183148246802980871,
-                              0.97492791218182360702,
-                              0.43388373911755812048,
-                              -0.43388373911755812048,
-                              -0.97492791218182360702,
-                              -0.78183148246802980871};
-    return static_cast<Real>(P == 3 ? of3[k % 3] : P == 5 ? of5[k % 5] : of7[k % 7]);
-}
-
-/// Replaces x[k] by Σ_n x[n] e^{-2πi nk/Radix}.
-template <int Radix, class D>
-HWY_INLINE void dft(D d, ComplexVector<D>* x) {
-    using Real = hn::TFromD<D>;
-    if constexpr (Radix == 1) {
-        return;
-    } else if constexpr (Radix == 2) {
-        const auto sum = add<D>(x[0], x[1]);
-        x[1] = subtract<D>(x[0], x[1]);
-        x[0] = sum;
-    } else if constexpr (Radix == 4) {
-        const auto a = add<D>(x[0], x[2]), b = subtract<D>(x[0], x[2]);
-        const auto c = add<D>(x[1], x[3]);
-        const auto e = times_minus_i<D>(subtract<D>(x[1], x[3]));
-        x[0] = add<D>(a, c);
-        x[1] = add<D>(b, e);
-        x[2] = subtract<D>(a, c);
-        x[3] = subtract<D>(b, e);
-    } else if constexpr (Radix == 8) {
-        ComplexVector<D> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
-        dft<4>(d, even);
-        dft<4>(d, odd);
-        constexpr Real half_root = static_cast<Real>(0.70710678118654752440);
-        const auto half = hn::Set(d, half_root);
-        odd[1] = {hn::Mul(half, hn::Add(odd[1].re, odd[1].im)),
-                  hn::Mul(half, hn::Sub(odd[1].im, odd[1].re))};
-        odd[2] = times_minus_i<D>(odd[2]);
-        odd[3] = {hn::Mul(half, hn::Sub(odd[3].im, odd[3].re)),
-                  hn::Neg(hn::Mul(half, hn::Add(odd[3].im, odd[3].re)))};
-        for (int k = 0; k < 4; ++k) {
-            x[k] = add<D>(even[k], odd[k]);
-            x[k + 4] = subtract<D>(even[k], odd[k]);
-        }
-    } else {
-        constexpr int half = (Radix - 1) / 2;
-        ComplexVector<D> sum[static_cast<unsigned>(half)], difference[static_cast<unsigned>(half)];
-        const ComplexVector<D> first = x[0];
-        for (int j = 0; j < half; ++j) {
-            sum[j] = add<D>(x[j + 1], x[Radix - 1 - j]);
-            difference[j] = subtract<D>(x[j + 1], x[Radix - 1 - j]);
-            x[0] = add<D>(x[0], sum[j]);
-        }
-        for (int k = 0; k < half; ++k) {
-            ComplexVector<D> even = first;
-            ComplexVector<D> odd{hn::Zero(d), hn::Zero(d)};
-            for (int j = 0; j < half; ++j) {
-                const auto c = hn::Set(d, cosine_of<Radix, Real>((j + 1) * (k + 1)));
-                const auto s = hn::Set(d, sine_of<Radix, Real>((j + 1) * (k + 1)));
-                even = {hn::MulAdd(c, sum[j].re, even.re), hn::MulAdd(c, sum[j].im, even.im)};
-                odd = {hn::MulAdd(s, difference[j].re, odd.re),
-                       hn::MulAdd(s, difference[j].im, odd.im)};
-            }
-            x[k + 1] = {hn::Add(even.re, odd.im), hn::Sub(even.im, odd.re)};
-            x[Radix - 1 - k] = {hn::Sub(even.re, odd.im), hn::Add(even.im, odd.re)};
-        }
-    }
-}
-
-/// Computes one radix stage (see RadixStage). The first stage loads samples from the input columns,
-/// and the last stage stores them to the output columns. In between they are in scratch memory,
-/// where a row's real parts precede its imaginary parts. Inverse transforms swap real and imaginary
-/// parts at both ends.
-template <int Radix, index_t width, bool First, bool Last, bool Inverse, class Real>
-HWY_INLINE void run_radix_stage(const ColumnFftArguments<Real>& arguments, index_t s, index_t m,
-                                const Real* HWY_RESTRICT twiddles, const Real* from, Real* to) {
+/// Computes one radix stage (see RadixStage). Inverse transforms conjugate samples that are read
+/// from columns and written to columns.
+template <int Radix, index_t width, bool from_columns, StageTarget target, class Real>
+void run_radix_stage(const RadixStage<Real>& stage) {
     const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
     using D = hn::CappedTag<Real, static_cast<std::size_t>(width)>;
     const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const auto load = [&](index_t row, index_t column) HWY_ATTR -> ComplexVector<D> {
+    const ColumnTransform<Real>& transform = stage.transform;
+    const Real* const from = stage.from;
+    Real* const to = stage.to;
+    const Real* HWY_RESTRICT twiddles = stage.twiddles;
+    const index_t s = stage.s, m = stage.m;
+    const auto sign = hn::Set(d, transform.inverse ? Real(-0.0) : Real(0));
+    // Distances between rows, and whether some rows count as zeros or are not stored.
+    const index_t from_stride = from_columns ? transform.source_stride : 2 * width;
+    const index_t to_stride = target == StageTarget::columns ? transform.target_stride : 2 * width;
+    const bool all_read = transform.source_first == 0 && transform.source_count >= s * m * Radix;
+    const bool all_stored = transform.target_first == 0 && transform.target_count >= s * Radix;
+    const auto load = [&](const Real* at, index_t row) HWY_ATTR -> ComplexVector<D> {
         ComplexVector<D> value;
-        if constexpr (First) {
-            row -= arguments.source_first;
-            if (row < 0 || row >= arguments.source_count) return {hn::Zero(d), hn::Zero(d)};
-            const Real* const at = arguments.source + row * arguments.source_stride + 2 * column;
-            if constexpr (Inverse)
-                hn::LoadInterleaved2(d, at, value.im, value.re);
-            else
-                hn::LoadInterleaved2(d, at, value.re, value.im);
+        if constexpr (from_columns) {
+            if (!all_read) {
+                const index_t i = row - transform.source_first;
+                if (i < 0 || i >= transform.source_count) return {hn::Zero(d), hn::Zero(d)};
+            }
+            hn::LoadInterleaved2(d, at, value.re, value.im);
+            value.im = hn::Xor(value.im, sign);
         } else {
-            const Real* const at = from + row * 2 * width + column;
             value.re = hn::Load(d, at);
             value.im = hn::Load(d, at + width);
         }
         return value;
     };
-    const auto store = [&](index_t row, index_t column, const ComplexVector<D>& value) HWY_ATTR {
-        if constexpr (Last) {
-            row -= arguments.target_first;
-            if (row < 0 || row >= arguments.target_count) return;
-            Real* const at = arguments.target + row * arguments.target_stride + 2 * column;
-            if constexpr (Inverse)
-                hn::StoreInterleaved2(value.im, value.re, d, at);
-            else
-                hn::StoreInterleaved2(value.re, value.im, d, at);
+    const auto store = [&](Real* at, index_t row, index_t column, ComplexVector<D> value) HWY_ATTR {
+        if constexpr (target == StageTarget::columns) {
+            if (!all_stored) {
+                const index_t i = row - transform.target_first;
+                if (i < 0 || i >= transform.target_count) return;
+            }
+            store_interleaved<D>({value.re, hn::Xor(value.im, sign)}, d, at);
         } else {
-            Real* const at = to + row * 2 * width + column;
+            if constexpr (target == StageTarget::tile) {
+                if (transform.factors != nullptr) {
+                    const Real* const factor = transform.factors + row * 2 * width + column;
+                    const ComplexVector<D> factors{hn::Load(d, factor),
+                                                   hn::Load(d, factor + width)};
+                    if (transform.row_factors != nullptr)
+                        value = multiply(d, value, transform.row_factors[2 * row],
+                                         transform.row_factors[2 * row + 1]);
+                    value = multiply<D>(value, factors);
+                }
+            }
             hn::Store(value.re, d, at);
             hn::Store(value.im, d, at + width);
         }
     };
+    const index_t from_column = from_columns ? 2 : 1;
+    const index_t to_column = target == StageTarget::columns ? 2 : 1;
     for (index_t p = 0; p < m; ++p, twiddles += 2 * (Radix - 1)) {
         for (index_t q = 0; q < s; ++q) {
             for (index_t column = 0; column < width; column += lanes) {
+                const index_t in_row = q + s * p, out_row = q + s * Radix * p;
+                const Real* in =
+                    from + (in_row - (from_columns ? transform.source_first : 0)) * from_stride +
+                    from_column * column;
+                Real* out =
+                    to +
+                    (out_row - (target == StageTarget::columns ? transform.target_first : 0)) *
+                        to_stride +
+                    to_column * column;
                 ComplexVector<D> x[static_cast<unsigned>(Radix)];
-                for (int i = 0; i < Radix; ++i) x[i] = load(q + s * (p + m * i), column);
+                CONVOLUME_UNROLL
+                for (int i = 0; i < Radix; ++i, in += s * m * from_stride)
+                    x[i] = load(in, in_row + s * m * i);
                 dft<Radix>(d, x);
-                store(q + s * Radix * p, column, x[0]);
-                for (int k = 1; k < Radix; ++k) {
-                    if constexpr (!Last)
-                        x[k] = multiply(d, x[k], twiddles[2 * (k - 1)], twiddles[2 * (k - 1) + 1]);
-                    store(q + s * (Radix * p + k), column, x[k]);
+                CONVOLUME_UNROLL
+                for (int k = 0; k < Radix; ++k, out += s * to_stride) {
+                    if constexpr (target == StageTarget::next_stage)
+                        if (k > 0)
+                            x[k] = multiply(d, x[k], twiddles[2 * k - 2], twiddles[2 * k - 1]);
+                    store(out, out_row + s * k, column, x[k]);
                 }
             }
         }
     }
 }
 
-template <int Radix, index_t width, bool Inverse, class Real>
-void run_radix_stage(const ColumnFftArguments<Real>& arguments,
-                     const column_fft::RadixStage<Real>& stage) {
-    const auto& [first, last, s, m, twiddles, from, to] = stage;
-    if (first && last)
-        run_radix_stage<Radix, width, true, true, Inverse>(arguments, s, m, twiddles, from, to);
-    else if (first)
-        run_radix_stage<Radix, width, true, false, Inverse>(arguments, s, m, twiddles, from, to);
-    else if (last)
-        run_radix_stage<Radix, width, false, true, Inverse>(arguments, s, m, twiddles, from, to);
+template <int Radix, index_t width, class Real>
+void run_radix_stage(const RadixStage<Real>& stage) {
+    const bool from_columns = stage.first && stage.transform.source_tile == nullptr;
+    const bool to_tile = stage.transform.target_tile != nullptr;
+    if (!stage.last)
+        from_columns ? run_radix_stage<Radix, width, true, StageTarget::next_stage>(stage)
+                     : run_radix_stage<Radix, width, false, StageTarget::next_stage>(stage);
+    else if (to_tile)
+        from_columns ? run_radix_stage<Radix, width, true, StageTarget::tile>(stage)
+                     : run_radix_stage<Radix, width, false, StageTarget::tile>(stage);
     else
-        run_radix_stage<Radix, width, false, false, false>(arguments, s, m, twiddles, from, to);
+        from_columns ? run_radix_stage<Radix, width, true, StageTarget::columns>(stage)
+                     : run_radix_stage<Radix, width, false, StageTarget::columns>(stage);
 }
 
-template <index_t width, bool Inverse, class Real>
+template <index_t width, class Real>
 void transform(const ColumnFftArguments<Real>& arguments) {
-    Real* from = arguments.scratch;
-    Real* to = arguments.scratch + 2 * arguments.length * width;
+    const ColumnTransform<Real>& columns = arguments.transform;
+    const Real* from = columns.source_tile != nullptr ? columns.source_tile : columns.source;
+    Real* to = arguments.scratch;
+    Real* other =
+        columns.source_tile != nullptr ? columns.source_tile : to + 2 * arguments.length * width;
     const Real* twiddles = arguments.twiddles;
     index_t s = 1, rest = arguments.length;
     for (index_t stage = 0; stage < arguments.stages; ++stage) {
         const int radix = arguments.radices[stage];
         const index_t m = rest / radix;
-        const column_fft::RadixStage<Real> radix_stage{
-            stage == 0, stage + 1 == arguments.stages, s, m, twiddles, from, to};
+        const bool last = stage + 1 == arguments.stages;
+        if (last) to = columns.target_tile != nullptr ? columns.target_tile : columns.target;
+        const RadixStage<Real> radix_stage{columns, stage == 0, last, s, m, twiddles, from, to};
         switch (radix) {
             case 1:
-                run_radix_stage<1, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<1, width>(radix_stage);
                 break;
             case 2:
-                run_radix_stage<2, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<2, width>(radix_stage);
                 break;
             case 3:
-                run_radix_stage<3, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<3, width>(radix_stage);
                 break;
             case 4:
-                run_radix_stage<4, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<4, width>(radix_stage);
                 break;
             case 5:
-                run_radix_stage<5, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<5, width>(radix_stage);
                 break;
             case 7:
-                run_radix_stage<7, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<7, width>(radix_stage);
+                break;
+            case 11:
+                run_radix_stage<11, width>(radix_stage);
+                break;
+            case 13:
+                run_radix_stage<13, width>(radix_stage);
                 break;
             default:
-                run_radix_stage<8, width, Inverse>(arguments, radix_stage);
+                run_radix_stage<8, width>(radix_stage);
         }
         twiddles += 2 * m * (radix - 1);
         s *= radix;
         rest = m;
-        std::swap(from, to);
+        from = to;
+        std::swap(to, other);
     }
 }
 
 template <class Real>
 void transform(const ColumnFftArguments<Real>& arguments) {
-    constexpr index_t most = ColumnFft<Real>::most_columns,
-                      least = ColumnFft<Real>::column_multiple;
-    if (arguments.columns == most)
-        arguments.inverse ? transform<most, true>(arguments) : transform<most, false>(arguments);
+    if (arguments.transform.columns == ColumnFft<Real>::most_columns)
+        transform<ColumnFft<Real>::most_columns>(arguments);
     else
-        arguments.inverse ? transform<least, true>(arguments) : transform<least, false>(arguments);
+        transform<ColumnFft<Real>::column_multiple>(arguments);
 }
 
 void transform_float(const ColumnFftArguments<float>& arguments) {
@@ -319,11 +246,11 @@ void dispatch(const column_fft::ColumnFftArguments<double>& arguments) {
     HWY_DYNAMIC_DISPATCH(transform_double)(arguments);
 }
 
-/// Returns the radices whose product is `length`; empty if a prime factor exceeds 7.
+/// Returns the radices whose product is `length`; empty if a prime factor exceeds 13.
 std::vector<int> radices_of(index_t length) {
     if (length == 1) return {1};
     std::vector<int> radices;
-    for (const int radix : {7, 5, 3, 8, 4, 2}) {
+    for (const int radix : {13, 11, 7, 5, 3, 8, 4, 2}) {
         while (length % radix == 0) {
             if (radix == 8 && length == 16) break;  // 16 is 4 · 4 rather than 8 · 2
             radices.push_back(radix);
@@ -342,22 +269,24 @@ ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
     if (radices_.empty())
         throw InvalidArgument(
             message("no transform of columns of ", length,
-                    " samples: lengths are positive and have no prime factor above 7"));
+                    " samples: lengths are positive and have no prime factor above 13"));
     index_t rest = length;
     for (const int radix : radices_) {
         const index_t m = rest / radix;
         for (index_t p = 0; p < m; ++p) {
             for (int k = 1; k < radix; ++k) {
-                // The angle is below one turn, since p · k < rest. There cos and sin are exact to
-                // about the last bit.
-                const double angle =
-                    -2 * std::numbers::pi * static_cast<double>(p * k) / static_cast<double>(rest);
-                twiddles_.push_back(static_cast<Real>(std::cos(angle)));
-                twiddles_.push_back(static_cast<Real>(std::sin(angle)));
+                const std::complex<double> root = root_of_unity(p * k, rest);
+                twiddles_.push_back(static_cast<Real>(root.real()));
+                twiddles_.push_back(static_cast<Real>(-root.imag()));
             }
         }
         rest = m;
     }
+}
+
+template <class Real>
+bool ColumnFft<Real>::takes(index_t length) {
+    return length > 0 && !radices_of(length).empty();
 }
 
 template <class Real>
@@ -376,13 +305,27 @@ template <class Real>
 void ColumnFft<Real>::transform(bool inverse, const InputColumns& source,
                                 const OutputColumns& target, index_t columns,
                                 Complex* scratch) const {
-    if (columns != most_columns && columns != column_multiple)
-        throw InternalError(message("a transform of ", columns, " columns"));
-    dispatch(column_fft::ColumnFftArguments<Real>{
-        length_, radices_.data(), static_cast<index_t>(radices_.size()), twiddles_.data(),
-        reinterpret_cast<const Real*>(source.data), 2 * source.stride, source.first, source.count,
-        reinterpret_cast<Real*>(target.data), 2 * target.stride, target.first, target.count,
-        reinterpret_cast<Real*>(scratch), columns, inverse});
+    ColumnTransform<Real> transform;
+    transform.source = reinterpret_cast<const Real*>(source.data);
+    transform.source_stride = 2 * source.stride;
+    transform.source_first = source.first;
+    transform.source_count = source.count;
+    transform.target = reinterpret_cast<Real*>(target.data);
+    transform.target_stride = 2 * target.stride;
+    transform.target_first = target.first;
+    transform.target_count = target.count;
+    transform.columns = columns;
+    transform.inverse = inverse;
+    run(transform, reinterpret_cast<Real*>(scratch));
+}
+
+template <class Real>
+void ColumnFft<Real>::run(const ColumnTransform<Real>& transform, Real* scratch) const {
+    if (transform.columns != most_columns && transform.columns != column_multiple)
+        throw InternalError(message("a transform of ", transform.columns, " columns"));
+    dispatch(column_fft::ColumnFftArguments<Real>{length_, radices_.data(),
+                                                  static_cast<index_t>(radices_.size()),
+                                                  twiddles_.data(), transform, scratch});
 }
 
 template class ColumnFft<float>;

@@ -15,6 +15,24 @@
 
 namespace convolume::cpu {
 
+/// A transform of neighboring columns. Its source and its target are columns in memory, or a tile:
+/// the real parts of the first samples of all columns, then their imaginary parts, then the second
+/// samples. Tiles are aligned like a Buffer. Strides are in real numbers.
+template <class Real>
+struct ColumnTransform {
+    Real* source_tile = nullptr;  ///< read instead of `source` if given, and overwritten
+    const Real* source = nullptr;
+    index_t source_stride = 0, source_first = 0, source_count = 0;
+    Real* target_tile = nullptr;  ///< written instead of `target` if given
+    Real* target = nullptr;
+    index_t target_stride = 0, target_first = 0, target_count = 0;
+    const Real* factors = nullptr;      ///< tile that results are multiplied by before they are
+                                        ///< written to target_tile
+    const Real* row_factors = nullptr;  ///< another complex factor for each row of `factors`
+    index_t columns = 0;                ///< 8 or 16
+    bool inverse = false;               ///< conjugates what is read from and written to columns
+};
+
 template <class Real>
 class ColumnFft {
   public:
@@ -24,8 +42,11 @@ class ColumnFft {
     static constexpr index_t most_columns = 16;
     static constexpr index_t column_multiple = 8;
 
-    /// Throws InvalidArgument if `length` is not positive or has a prime factor above 7.
+    /// Throws InvalidArgument if `length` is not positive or has a prime factor above 13.
     explicit ColumnFft(index_t length);
+
+    /// Returns whether there are transforms of this length.
+    static bool takes(index_t length);
 
     /// Returns the complex samples of scratch memory that a transform needs, aligned like a Buffer.
     static index_t scratch_samples(index_t length) { return 2 * length * most_columns; }
@@ -55,6 +76,10 @@ class ColumnFft {
     ///     x[n] = Σ_k X[k] e^{+2πi nk/length}
     void inverse(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
+
+    /// Transforms between columns and tiles. `scratch` holds 2 · length · columns real numbers if
+    /// the source is a tile, else twice as many.
+    void run(const ColumnTransform<Real>& transform, Real* scratch) const;
 
   private:
     void transform(bool inverse, const InputColumns& source, const OutputColumns& target,

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fourier transforms of neighboring real rows. Rows become columns, which are transformed by
-// column_fft.hpp. Two neighboring samples of a row are the real and imaginary part of one complex
-// sample, and the spectrum is computed from the transform (W. H. Press et al., Numerical Recipes,
-// 3rd ed., section 12.3.2). They need no planning.
+// Fourier transforms of neighboring real rows, of which as many are transformed at once as vectors
+// have lanes. They need no planning.
 
 #include <complex>
-#include <vector>
 
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/row_batch_fft.hpp"
 
 namespace convolume::cpu {
 
@@ -19,14 +16,14 @@ class RowFft {
     /// Largest number of rows of a transform.
     static constexpr index_t most_rows = ColumnFft<float>::most_columns;
 
-    /// Throws InvalidArgument if `length` is not even and positive, or has a prime factor above 7.
+    /// Throws InvalidArgument if `length` is not even and positive, or has a prime factor above 13.
     explicit RowFft(index_t length);
 
     /// Returns the complex samples of scratch memory that a transform needs, aligned like a Buffer.
     static index_t scratch_samples(index_t length);
 
     // Row r is at samples + r * distance, its spectrum of length / 2 + 1 samples at spectra + r *
-    // pitch. Both are read and written up to the next even number of complex samples.
+    // pitch.
 
     /// Transforms `rows` rows.
     ///     X[k] = Σ_n x[n] e^{-2πi nk/length}
@@ -38,9 +35,7 @@ class RowFft {
                  index_t distance, Complex* scratch) const;
 
   private:
-    index_t half_;
-    ColumnFft<float> columns_;
-    std::vector<float> twiddles_;  // i e^{2πi k/length} for k = 0 … half / 2
+    RowBatchFft<float> forward_, inverse_;
 };
 
 }  // namespace convolume::cpu

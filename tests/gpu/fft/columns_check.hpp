@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the passes over columns on the host, and compares with FFTW.
+// Runs the passes over columns on the host, and compares with reference transforms.
 
 #include <string>
 
@@ -92,7 +92,8 @@ struct ColumnsCheck {
                 const auto signal = column_of(source, batch * source_size + c, load);
                 compare(
                     target, batch * target_size + c, store,
-                    fftw(signal, direction == PassDirection::forward ? forward_sign : inverse_sign),
+                    reference_transform(
+                        signal, direction == PassDirection::forward ? forward_sign : inverse_sign),
                     difference);
             }
         }
@@ -114,13 +115,13 @@ struct ColumnsCheck {
             prefetches);
         Difference difference;
         for (index_t c = 0; c < columns; ++c) {
-            auto signal = fftw(column_of(before, c, load), forward_sign);
+            auto signal = reference_transform(column_of(before, c, load), forward_sign);
             for (index_t k = 0; k < N; ++k) {
                 const std::complex<double> factor(kernel[static_cast<std::size_t>(k * pitch + c)]);
                 signal[static_cast<std::size_t>(k)] *=
                     conjugate_kernel ? std::conj(factor) : factor;
             }
-            compare(data, c, store, fftw(signal, inverse_sign), difference);
+            compare(data, c, store, reference_transform(signal, inverse_sign), difference);
         }
         INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
@@ -149,11 +150,12 @@ struct ColumnsCheck {
             run(job, prefetches);
             Difference difference;
             for (index_t c = 0; c < columns; ++c) {
-                auto signal = fftw(column_of(before, c, load), forward_sign);
-                const auto factors = fftw(column_of(kernel, c, {0, taps, 0, taps}), forward_sign);
+                auto signal = reference_transform(column_of(before, c, load), forward_sign);
+                const auto factors =
+                    reference_transform(column_of(kernel, c, {0, taps, 0, taps}), forward_sign);
                 for (std::size_t k = 0; k < signal.size(); ++k)
                     signal[k] *= conjugate_kernel ? std::conj(factors[k]) : factors[k];
-                compare(data, c, store, fftw(signal, inverse_sign), difference);
+                compare(data, c, store, reference_transform(signal, inverse_sign), difference);
             }
             INFO("columns of " << N << ", taps " << taps << ", prefetches " << prefetches
                                << taps_staged);
@@ -195,13 +197,13 @@ struct ColumnsCheck {
                 for (index_t k = 0; k < kernels; ++k) {
                     auto signal = column_of(before, c, load);
                     if (!adjoint) weigh(signal, k, load);
-                    signal = fftw(signal, forward_sign);
+                    signal = reference_transform(signal, forward_sign);
                     for (index_t f = 0; f < N; ++f) {
                         const std::complex<double> factor(
                             kernel[static_cast<std::size_t>((k * N + f) * pitch + c)]);
                         signal[static_cast<std::size_t>(f)] *= adjoint ? std::conj(factor) : factor;
                     }
-                    signal = fftw(signal, inverse_sign);
+                    signal = reference_transform(signal, inverse_sign);
                     if (adjoint) weigh(signal, k, store);
                     for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += signal[p];
                 }

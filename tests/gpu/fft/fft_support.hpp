@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reference transforms in double precision by FFTW, random samples, and errors relative to them.
-
-#include <fftw3.h>
+// Reference transforms, random samples, and errors relative to them.
 
 #include <cmath>
 #include <complex>
@@ -11,22 +9,15 @@
 #include <vector>
 
 #include "convolume/shape.hpp"
+#include "tests/support/reference_fft.hpp"
 
 namespace convolume::gpu {
 
 using Signal = std::vector<std::complex<double>>;
 
-inline constexpr int forward_sign = FFTW_FORWARD, inverse_sign = FFTW_BACKWARD;
-
-/// Returns the unnormalized transform of `signal`.
-inline Signal fftw(Signal signal, int sign) {
-    auto* data = reinterpret_cast<fftw_complex*>(signal.data());
-    const fftw_plan plan =
-        fftw_plan_dft_1d(static_cast<int>(signal.size()), data, data, sign, FFTW_ESTIMATE);
-    fftw_execute(plan);
-    fftw_destroy_plan(plan);
-    return signal;
-}
+using testing::forward_sign;
+using testing::inverse_sign;
+using testing::reference_transform;
 
 template <class T>
 std::vector<T> random_samples(index_t count, unsigned seed) {

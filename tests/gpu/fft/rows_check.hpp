@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the passes over rows on the host, and compares with FFTW.
+// Runs the passes over rows on the host, and compares with reference transforms.
 
 #include <cstring>
 
@@ -92,7 +92,7 @@ struct RowsCheck {
                     if (!(std::isfinite(value.real()) && std::isfinite(value.imag()))) value = 0;
                     signal[static_cast<std::size_t>(x)] = value - source.subtract;
                 }
-                const Signal wanted = fftw(signal, forward_sign);
+                const Signal wanted = reference_transform(signal, forward_sign);
                 for (index_t k = 0; k < spectrum.samples; ++k) {
                     difference.add(std::complex<double>(spectrum.row(plane, y)[k]),
                                    wanted[static_cast<std::size_t>(k)]);
@@ -139,7 +139,7 @@ struct RowsCheck {
                 if (!complex_rows) value = value.real();
                 if (integer) value = std::round(value.real() * 150) + 0.25;
             }
-            const Signal transformed = fftw(signal, forward_sign);
+            const Signal transformed = reference_transform(signal, forward_sign);
             for (index_t k = 0; k < spectrum.samples; ++k) {
                 spectrum.row(row / rows, row % rows)[k] =
                     Sample(transformed[static_cast<std::size_t>(k)]);

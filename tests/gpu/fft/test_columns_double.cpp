@@ -3,13 +3,13 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("double columns of one radix stage agree with FFTW") {
+TEST_CASE("double columns of one radix stage agree with reference transforms") {
     check_columns<double, 1, 4, 5, 9, 14>();
 }
-TEST_CASE("double columns of two radix stages agree with FFTW") {
+TEST_CASE("double columns of two radix stages agree with reference transforms") {
     check_columns<double, 20, 45, 128, 288>();
 }
-TEST_CASE("double columns of three radix stages agree with FFTW") {
+TEST_CASE("double columns of three radix stages agree with reference transforms") {
     check_columns<double, 320, 512, 1280>();
 }
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/fft/aligned_memory.hpp"
+
+#include <utility>
+
+namespace convolume::cpu {
+
+namespace {
+
+constexpr std::size_t most_kept = std::size_t{4} << 20;
+
+/// The scratch memory that a thread keeps.
+struct KeptScratch {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+    bool in_use = false;
+
+    KeptScratch() = default;
+    ~KeptScratch() { release(); }
+    KeptScratch(const KeptScratch&) = delete;
+    KeptScratch& operator=(const KeptScratch&) = delete;
+
+    void release() {
+        if (data != nullptr) ::operator delete(data, AlignedAllocator<char>::alignment);
+        data = nullptr;
+        bytes = 0;
+    }
+    void grow(std::size_t least) {
+        if (bytes >= least) return;
+        release();
+        data = ::operator new(least, AlignedAllocator<char>::alignment);
+        bytes = least;
+    }
+};
+
+thread_local KeptScratch kept;
+
+}  // namespace
+
+ScratchKeeper::~ScratchKeeper() {
+    if (kept_ != nullptr) ::operator delete(kept_, AlignedAllocator<char>::alignment);
+}
+
+void* ScratchKeeper::take(std::size_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (kept_ != nullptr) return std::exchange(kept_, nullptr);
+    }
+    return ::operator new(bytes, AlignedAllocator<char>::alignment);
+}
+
+void ScratchKeeper::give_back(void* block) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        std::swap(kept_, block);
+    }
+    if (block != nullptr) ::operator delete(block, AlignedAllocator<char>::alignment);
+}
+
+FftScratch::FftScratch(std::size_t bytes, ScratchKeeper& keeper)
+    : keeper_(keeper), of_thread_(bytes <= most_kept && !kept.in_use) {
+    if (of_thread_) {
+        kept.grow(bytes);
+        kept.in_use = true;
+        data_ = kept.data;
+    } else {
+        data_ = keeper.take(bytes);
+    }
+}
+
+FftScratch::~FftScratch() {
+    if (of_thread_)
+        kept.in_use = false;
+    else
+        keeper_.give_back(data_);
+}
+
+}  // namespace convolume::cpu

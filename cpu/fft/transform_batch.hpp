@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Sets of equal 1D Fourier transforms, as libraries of transforms take them.
+
+#include "convolume/shape.hpp"
+
+namespace convolume::cpu {
+
+/// A set of equal 1D transforms: `count` transforms, `distance` apart, of `length` samples that are
+/// `stride` apart.
+struct TransformBatch {
+    index_t length;
+    index_t count;
+    index_t in_stride;
+    index_t in_distance;
+    index_t out_stride;
+    index_t out_distance;
+};
+
+/// What a set of transforms computes. No transform is normalized.
+enum class TransformKind {
+    forward,       ///< complex to complex: X[k] = Σ_n x[n] e^{-2πi nk/length}
+    inverse,       ///< complex to complex: x[n] = Σ_k X[k] e^{+2πi nk/length}
+    real_forward,  ///< real samples to the first length / 2 + 1 bins of their spectrum
+    real_inverse   ///< those bins to real samples; may destroy its input
+};
+
+constexpr bool is_complex(TransformKind kind) {
+    return kind == TransformKind::forward || kind == TransformKind::inverse;
+}
+constexpr bool is_inverse(TransformKind kind) {
+    return kind == TransformKind::inverse || kind == TransformKind::real_inverse;
+}
+
+}  // namespace convolume::cpu
