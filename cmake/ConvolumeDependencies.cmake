@@ -3,7 +3,6 @@
 # Ubuntu that contain them.
 
 find_package(Threads REQUIRED)
-find_package(FFTW3 REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Random123 REQUIRED)
@@ -22,6 +21,7 @@ macro(convolume_optional name package hint)
     endif()
 endmacro()
 
+convolume_optional(FFTW FFTW3 "libfftw3-dev, or set CONVOLUME_WITH_FFTW=OFF")
 convolume_optional(TIFF TIFF libtiff-dev 4.5)
 convolume_optional(HDF5 HDF5C libhdf5-dev)
 if(CONVOLUME_HAVE_HDF5)

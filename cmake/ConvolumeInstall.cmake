@@ -29,6 +29,10 @@ install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
 # Package files have relative paths, so that the prefix may move.
 file(RELATIVE_PATH CONVOLUME_PREFIX_FROM_PKGCONFIG
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+set(CONVOLUME_FFTW_LIBS)
+if(CONVOLUME_HAVE_FFTW)
+    set(CONVOLUME_FFTW_LIBS "-lfftw3f -lfftw3 ")
+endif()
 set(CONVOLUME_IO_REQUIRES)
 set(CONVOLUME_IO_LIBS)
 if(CONVOLUME_HAVE_TIFF)

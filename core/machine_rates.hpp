@@ -2,7 +2,7 @@
 #pragma once
 // Time constants of the predictions. Those that differ most from machine to machine are measured by
 // `convolume doctor --calibrate` and kept in the cache folder. The others are built in (AMD EPYC of
-// family 26, H200). Costs of transforms by length are in other files: core/fft_size.cpp (FFTW),
+// family 26, H200). Costs of transforms by length are in other files: core/fft_size.cpp (CPU),
 // gpu/fft/passes.cpp and deconvolve/executors/element_passes.hpp.
 
 #include <array>
@@ -82,13 +82,13 @@ struct GpuFilterTimes {
 struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // compute.
-    /// Time for a sample in a row, with an estimated FFTW plan, divided by its cost in
-    /// core/fft_size.cpp.
+    /// Time for a sample in a row of real samples, without planning by measurements, divided by its
+    /// cost in core/fft_size.cpp.
     double row_fft_s = 2.8e-9;
     double column_fft_s = 0.7e-9;  ///< time for a sample in a column in cache, for any length
     double strided_s = 0.5e-9;     ///< time to load or store a sample of a column in memory
     double row_s = 0.25e-9;        ///< time to load or store a sample of an image row
-    double planning_s = 3e-3;      ///< time to make FFTW's estimated plans for rows
+    double planning_s = 3e-3;      ///< time to plan transforms of rows
     double passes_s = 15e-6;  ///< time to distribute the rows and columns of a block over threads
 
     // Direct sums on the CPU, one thread

@@ -19,8 +19,9 @@ inline auto fields_of(const Options& options) {
                     nan, method, parts, host, streamed, scratch, executions);
 }
 inline auto fields_of(const EngineChoice& engines) {
-    const auto& [device, gpus, cpus, threads, cpu_bytes, gpu_bytes, gate, calibrated] = engines;
-    return std::tie(device, gpus, cpus, threads, cpu_bytes, gpu_bytes, gate, calibrated);
+    const auto& [device, gpus, cpus, threads, cpu_bytes, gpu_bytes, fft, gate, calibrated] =
+        engines;
+    return std::tie(device, gpus, cpus, threads, cpu_bytes, gpu_bytes, fft, gate, calibrated);
 }
 inline auto fields_of(const DeconvolveOptions& options) {
     const auto& [method, iterations, acceleration, boundary, center, background, saturation,

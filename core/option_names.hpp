@@ -91,6 +91,10 @@ inline constexpr auto names_of<EngineChoice::Device> =
                                                      {"gpu", EngineChoice::Device::gpu}});
 
 template <>
+inline constexpr auto names_of<FftLibrary> = std::to_array<NamedValue<FftLibrary>>(
+    {{"auto", FftLibrary::automatic}, {"own", FftLibrary::own}, {"fftw", FftLibrary::fftw}});
+
+template <>
 inline constexpr auto names_of<TransferGate> =
     std::to_array<NamedValue<TransferGate>>({{"auto", TransferGate::automatic},
                                              {"global", TransferGate::global},

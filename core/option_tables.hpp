@@ -64,6 +64,9 @@ inline constexpr auto option_table<EngineChoice> = std::tuple{
                                          {.keyword = "max_gpu_mem",
                                           .if_unset = "most of its free memory",
                                           .quantity = Quantity::bytes}),
+    option<&EngineChoice::fft>(
+        "fft", "--fft", "", "Library of Fourier transforms on the CPU: convolume's own, or FFTW",
+        {.remark = ": the faster one for each transform"}, parse_fft_library),
     option<&EngineChoice::transfer_gate>(
         "transfer_gate", "--transfer-gate", "",
         "Concurrent transfers between host and GPUs: one in total (global), one per GPU "

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/fftw.hpp"
 
+#include <fftw3.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <mutex>
-#include <utility>
 
 #include "convolume/error.hpp"
 #include "core/cache_folder.hpp"
@@ -23,6 +23,45 @@ namespace convolume::cpu {
 namespace {
 
 namespace fs = std::filesystem;
+
+template <class Real>
+struct FftwApi;
+
+template <>
+struct FftwApi<float> {
+    using Plan = fftwf_plan;
+    using Complex = fftwf_complex;
+    using Dimension = fftwf_iodim64;
+    static constexpr auto plan_dft = fftwf_plan_guru64_dft;
+    static constexpr auto plan_dft_r2c = fftwf_plan_guru64_dft_r2c;
+    static constexpr auto plan_dft_c2r = fftwf_plan_guru64_dft_c2r;
+    static constexpr auto execute_dft = fftwf_execute_dft;
+    static constexpr auto execute_dft_r2c = fftwf_execute_dft_r2c;
+    static constexpr auto execute_dft_c2r = fftwf_execute_dft_c2r;
+    static constexpr auto destroy_plan = fftwf_destroy_plan;
+    static constexpr auto read_wisdom_file = fftwf_import_wisdom_from_filename;
+    static constexpr auto write_wisdom_file = fftwf_export_wisdom_to_filename;
+    static constexpr auto set_time_limit = fftwf_set_timelimit;
+    static constexpr const char* wisdom_name = "fftw-float.wisdom";
+};
+
+template <>
+struct FftwApi<double> {
+    using Plan = fftw_plan;
+    using Complex = fftw_complex;
+    using Dimension = fftw_iodim64;
+    static constexpr auto plan_dft = fftw_plan_guru64_dft;
+    static constexpr auto plan_dft_r2c = fftw_plan_guru64_dft_r2c;
+    static constexpr auto plan_dft_c2r = fftw_plan_guru64_dft_c2r;
+    static constexpr auto execute_dft = fftw_execute_dft;
+    static constexpr auto execute_dft_r2c = fftw_execute_dft_r2c;
+    static constexpr auto execute_dft_c2r = fftw_execute_dft_c2r;
+    static constexpr auto destroy_plan = fftw_destroy_plan;
+    static constexpr auto read_wisdom_file = fftw_import_wisdom_from_filename;
+    static constexpr auto write_wisdom_file = fftw_export_wisdom_to_filename;
+    static constexpr auto set_time_limit = fftw_set_timelimit;
+    static constexpr const char* wisdom_name = "fftw-double.wisdom";
+};
 
 // One lock for both precisions: FFTW's planners share tables.
 std::mutex planner_mutex;
@@ -121,73 +160,80 @@ auto plan_locked(const TransformBatch& transforms, PlanningEffort effort, Make m
     return plan;
 }
 
+// An FFTW plan for any arrays aligned to 16 bytes.
 template <class Real>
-auto fftw_complex_of(std::complex<Real>* data) {
-    return reinterpret_cast<typename FftwApi<Real>::Complex*>(data);
-}
+class FftwTransforms : public PlannedTransforms {
+    using Api = FftwApi<Real>;
+    using Complex = typename Api::Complex;
+
+  public:
+    FftwTransforms(const TransformBatch& transforms, TransformKind kind, void* in, void* out,
+                   PlanningEffort effort)
+        : kind_(kind),
+          plan_(plan_locked<Real>(
+              transforms, effort, [&](const auto* length, const auto* batch, unsigned flags) {
+                  auto* const complex_in = static_cast<Complex*>(in);
+                  auto* const complex_out = static_cast<Complex*>(out);
+                  if (kind == TransformKind::real_forward)
+                      return Api::plan_dft_r2c(1, length, 1, batch, static_cast<Real*>(in),
+                                               complex_out, flags);
+                  if (kind == TransformKind::real_inverse)
+                      return Api::plan_dft_c2r(1, length, 1, batch, complex_in,
+                                               static_cast<Real*>(out), flags);
+                  const int sign = kind == TransformKind::forward ? FFTW_FORWARD : FFTW_BACKWARD;
+                  return Api::plan_dft(1, length, 1, batch, complex_in, complex_out, sign, flags);
+              })) {}
+
+    ~FftwTransforms() override {
+        const PlannerLock lock;
+        Api::destroy_plan(plan_);
+    }
+    FftwTransforms(const FftwTransforms&) = delete;
+    FftwTransforms& operator=(const FftwTransforms&) = delete;
+
+    void execute(void* in, void* out) const override {
+        auto* const complex_in = static_cast<Complex*>(in);
+        auto* const complex_out = static_cast<Complex*>(out);
+        switch (kind_) {
+            case TransformKind::forward:
+            case TransformKind::inverse:
+                return Api::execute_dft(plan_, complex_in, complex_out);
+            case TransformKind::real_forward:
+                return Api::execute_dft_r2c(plan_, static_cast<Real*>(in), complex_out);
+            case TransformKind::real_inverse:
+                return Api::execute_dft_c2r(plan_, complex_in, static_cast<Real*>(out));
+        }
+    }
+
+  private:
+    TransformKind kind_;
+    typename Api::Plan plan_;
+};
 
 }  // namespace
 
-template <class Real>
-FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Complex* out,
-                       FftDirection direction, PlanningEffort effort)
-    : plan_(plan_locked<Real>(
-          transforms, effort, [&](const auto* length, const auto* batch, unsigned flags) {
-              const int sign = direction == FftDirection::forward ? FFTW_FORWARD : FFTW_BACKWARD;
-              return FftwApi<Real>::plan_dft(1, length, 1, batch, fftw_complex_of(in),
-                                             fftw_complex_of(out), sign, flags);
-          })) {}
-
-template <class Real>
-FftPlan<Real>::FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
-                       PlanningEffort effort)
-    : plan_(plan_locked<Real>(transforms, effort,
-                              [&](const auto* length, const auto* batch, unsigned flags) {
-                                  return FftwApi<Real>::plan_dft_r2c(1, length, 1, batch, in,
-                                                                     fftw_complex_of(out), flags);
-                              })) {}
-
-template <class Real>
-FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
-                       PlanningEffort effort)
-    : plan_(plan_locked<Real>(transforms, effort,
-                              [&](const auto* length, const auto* batch, unsigned flags) {
-                                  return FftwApi<Real>::plan_dft_c2r(
-                                      1, length, 1, batch, fftw_complex_of(in), out, flags);
-                              })) {}
-
-template <class Real>
-FftPlan<Real>::~FftPlan() {
-    if (!plan_) return;
-    const PlannerLock lock;
-    FftwApi<Real>::destroy_plan(plan_);
+bool has_fftw() {
+    return true;
 }
 
-template <class Real>
-FftPlan<Real>::FftPlan(FftPlan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
-
-template <class Real>
-FftPlan<Real>& FftPlan<Real>::operator=(FftPlan&& other) noexcept {
-    std::swap(plan_, other.plan_);
-    return *this;
+std::string fftw_version() {
+    return fftwf_version;
 }
 
-template <class Real>
-void FftPlan<Real>::execute(Complex* in, Complex* out) const {
-    FftwApi<Real>::execute_dft(plan_, fftw_complex_of(in), fftw_complex_of(out));
-}
+void require_fftw() {}
 
 template <class Real>
-void FftPlan<Real>::execute(Real* in, Complex* out) const {
-    FftwApi<Real>::execute_dft_r2c(plan_, in, fftw_complex_of(out));
+std::unique_ptr<const PlannedTransforms> plan_by_fftw(const TransformBatch& transforms,
+                                                      TransformKind kind, void* in, void* out,
+                                                      PlanningEffort effort) {
+    return std::make_unique<const FftwTransforms<Real>>(transforms, kind, in, out, effort);
 }
 
-template <class Real>
-void FftPlan<Real>::execute(Complex* in, Real* out) const {
-    FftwApi<Real>::execute_dft_c2r(plan_, fftw_complex_of(in), out);
-}
-
-template class FftPlan<float>;
-template class FftPlan<double>;
+template std::unique_ptr<const PlannedTransforms> plan_by_fftw<float>(const TransformBatch&,
+                                                                      TransformKind, void*, void*,
+                                                                      PlanningEffort);
+template std::unique_ptr<const PlannedTransforms> plan_by_fftw<double>(const TransformBatch&,
+                                                                       TransformKind, void*, void*,
+                                                                       PlanningEffort);
 
 }  // namespace convolume::cpu

@@ -19,6 +19,7 @@
 #include "core/option_names.hpp"
 #include "core/scratch_file.hpp"
 #include "core/threads.hpp"
+#include "cpu/fftw.hpp"
 #include "cpu/signals/cpu_filter_engine.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
@@ -143,6 +144,7 @@ EngineList make_engines(const EngineChoice& choice) {
         throw InvalidArgument(
             message(choice.cpu_engines, " engines were asked for: at least 1 must work"));
     check_threads(choice.threads);
+    if (choice.fft == FftLibrary::fftw) cpu::require_fftw();
     if (choice.max_cpu_engine_bytes && *choice.max_cpu_engine_bytes < 1)
         throw InvalidArgument("an engine without memory cannot work: give it at least 1 MiB");
     if (choice.max_gpu_bytes && *choice.max_gpu_bytes < 1)
@@ -155,9 +157,9 @@ EngineList make_engines(const EngineChoice& choice) {
     const auto gpus = static_cast<int>(engines.size());
     const int threads = thread_count(choice.threads);
     for (int i = 0; i < choice.cpu_engines; ++i)
-        engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
-                                           std::max(1, threads / choice.cpu_engines),
-                                           choice.max_cpu_engine_bytes.value_or(0), rates}));
+        engines.push_back(make_cpu_engine(
+            {message("cpu:", i), gpus + i, std::max(1, threads / choice.cpu_engines),
+             choice.max_cpu_engine_bytes.value_or(0), rates, choice.fft}));
     return engines;
 }
 
@@ -167,12 +169,14 @@ void keep_ffts(const EngineList& engines) {
 
 FilterEngineList make_filter_engines(const EngineChoice& choice) {
     check_threads(choice.threads);
+    if (choice.fft == FftLibrary::fftw) cpu::require_fftw();
     FilterEngineList engines = gpu_engines(choice, &GpuBackend::make_filter_engines, {});
     if (choice.device == EngineChoice::Device::gpu) return engines;
 
     CpuFilterEngineOptions cpu;
     cpu.index = static_cast<int>(engines.size());
     cpu.threads = thread_count(choice.threads);
+    cpu.fft = choice.fft;
     engines.push_back(make_cpu_filter_engine(cpu));
     return engines;
 }
@@ -184,6 +188,21 @@ const char* to_string(EngineChoice::Device device) {
 EngineChoice::Device parse_device(std::string_view text) {
     if (const auto device = value_named<EngineChoice::Device>(text)) return *device;
     throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
+}
+
+const char* to_string(FftLibrary library) {
+    return name_of(library);
+}
+
+FftLibrary parse_fft_library(std::string_view text) {
+    return parse_name<FftLibrary>(text, "the library of transforms is ");
+}
+
+std::string describe_fft_libraries() {
+    const std::string version = cpu::fftw_version();
+    return version.empty()
+               ? "own transforms; built without FFTW"
+               : message("own transforms, and ", version, " for those that it computes faster");
 }
 
 const char* to_string(TransferGate gate) {

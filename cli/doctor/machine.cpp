@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/machine.hpp"
 
-#include <fftw3.h>
 #include <hwy/targets.h>
 
 #include <algorithm>
@@ -94,7 +93,7 @@ std::vector<Feature> built_features() {
         {"pictures",
          can_draw() ? "yes" : "no; install libcairo2-dev and fonts-dejavu-core and build again",
          can_draw()},
-        {"FFT", std::string(fftwf_version), true},
+        {"FFT", describe_fft_libraries(), true},
         {"SIMD", simd_targets(), true},
         {"CUDA", without_cuda.empty() ? "yes" : without_cuda, without_cuda.empty()},
     };

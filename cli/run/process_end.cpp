@@ -97,6 +97,7 @@ void install_out_of_memory_handler() {
 
 }  // namespace convolume::cli
 
+#if CONVOLUME_HAVE_FFTW
 // FFTW calls these functions if one of its allocations fails. Its own versions abort the process;
 // these definitions replace them.
 extern "C" {
@@ -109,3 +110,4 @@ extern "C" {
     convolume::cli::end_without_memory();
 }
 }
+#endif

@@ -19,6 +19,7 @@ class CpuFilterEngine : public FilterEngine {
         info_.name = options.name;
         info_.index = options.index;
         info_.threads = options.threads;
+        fft_ = options.fft;
     }
 
     const EngineInfo& info() const override { return info_; }
@@ -44,11 +45,11 @@ class CpuFilterEngine : public FilterEngine {
             case FilterMethod::direct:
                 return make_direct_sums(spec, taps);
             case FilterMethod::overlap_save:
-                return make_overlap_save(spec, taps);
+                return make_overlap_save(spec, taps, fft_);
             case FilterMethod::overlap_add:
-                return make_overlap_add(spec, taps);
+                return make_overlap_add(spec, taps, fft_);
             case FilterMethod::partitioned:
-                return make_partitioned(spec, taps);
+                return make_partitioned(spec, taps, fft_);
             case FilterMethod::automatic:
                 break;
         }
@@ -67,6 +68,7 @@ class CpuFilterEngine : public FilterEngine {
 
   private:
     EngineInfo info_;
+    FftLibrary fft_;
     BufferPool memory_;
 };
 

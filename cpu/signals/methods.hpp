@@ -3,6 +3,7 @@
 // The methods of the CPU filter engine. Each prepares a bank in its own way and predicts its
 // memory.
 
+#include "convolume/engines.hpp"
 #include "core/buffer_pool.hpp"
 #include "cpu/signals/samples.hpp"
 
@@ -21,20 +22,25 @@ class CpuFilters : public PreparedFilters {
                         const FilterResult& result, const ExecutionResources& resources) const = 0;
 };
 
-/// Prepares a bank with `Method`, a class template over the type of samples.
-template <template <class> class Method>
-std::shared_ptr<const CpuFilters> make_filters(const FilterSpec& spec, const void* taps) {
+/// Prepares a bank with `Method`, a class template over the type of samples. Methods that transform
+/// have a further argument, the library of transforms.
+template <template <class> class Method, class... Library>
+std::shared_ptr<const CpuFilters> make_filters(const FilterSpec& spec, const void* taps,
+                                               Library... fft) {
     return visit_sample_type(spec, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
         using Sample = typename decltype(tag)::type;
-        return std::make_shared<Method<Sample>>(spec, static_cast<const Sample*>(taps));
+        return std::make_shared<Method<Sample>>(spec, static_cast<const Sample*>(taps), fft...);
     });
 }
 
 /// Prepare a bank for one method. `taps` is as in FilterEngine::prepare.
 std::shared_ptr<const CpuFilters> make_direct_sums(const FilterSpec& spec, const void* taps);
-std::shared_ptr<const CpuFilters> make_overlap_save(const FilterSpec& spec, const void* taps);
-std::shared_ptr<const CpuFilters> make_overlap_add(const FilterSpec& spec, const void* taps);
-std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps);
+std::shared_ptr<const CpuFilters> make_overlap_save(const FilterSpec& spec, const void* taps,
+                                                    FftLibrary fft);
+std::shared_ptr<const CpuFilters> make_overlap_add(const FilterSpec& spec, const void* taps,
+                                                   FftLibrary fft);
+std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps,
+                                                   FftLibrary fft);
 
 /// Return the bytes of the bank and of an execution on `threads` threads with `results` results of
 /// each signal.

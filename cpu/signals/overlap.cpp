@@ -6,7 +6,7 @@
 
 #include "core/stop_scope.hpp"
 #include "core/threads.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/result_writer.hpp"
 #include "cpu/signals/vector_loops.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 // The spectra of a bank for one transform length, and the transforms that filter a segment. All
 // transforms are complex: two real segments are the real and imaginary part of one, and real
-// filters keep them apart. This takes FFTW two thirds of the time of real transforms.
+// filters keep them apart. This takes two thirds of the time of real transforms.
 template <class Sample>
 class SegmentBank {
   public:
@@ -27,17 +27,15 @@ class SegmentBank {
     static constexpr index_t per_transform = is_complex_sample<Sample> ? 1 : 2;
 
     /// `taps` holds filters × taps samples.
-    SegmentBank(const FilterSpec& spec, const Sample* taps)
+    SegmentBank(const FilterSpec& spec, const Sample* taps, FftLibrary fft)
         : length_(spec.segment), spectra_(bytes(spec), "the filters' spectra") {
         Buffer segment(bytes_of<Complex>(length_), "a segment");
         Complex* const in = segment.as<Complex>();
-        // Estimated FFTW plans of single transforms are as fast as measured ones.
         const TransformBatch one{length_, 1, 1, length_, 1, length_};
         Buffer other(bytes_of<Complex>(length_), "a segment");
-        forward_ = FftPlan<Real>(one, in, other.as<Complex>(), FftDirection::forward,
-                                 PlanningEffort::quick);
-        inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), FftDirection::inverse,
-                                 PlanningEffort::quick);
+        // FFTW's estimated plans of single transforms are as fast as measured ones.
+        forward_ = FftPlan<Real>(one, TransformKind::forward, in, other.data(), {fft});
+        inverse_ = FftPlan<Real>(one, TransformKind::inverse, in, other.data(), {fft});
         for (index_t f = 0; f < spec.filters; ++f) {
             throw_if_stopped();
             std::fill(in, in + length_, Complex{});
@@ -68,8 +66,7 @@ class SegmentBank {
     }
 
   private:
-    /// Returns the distance between consecutive spectra, rounded up so that FFTW finds them
-    /// aligned.
+    /// Returns the distance between consecutive spectra, rounded up so that all are aligned.
     static index_t stride(index_t length) {
         return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }
@@ -91,8 +88,8 @@ class OverlapSave : public CpuFilters {
     static constexpr index_t per_transform = Bank::per_transform;
 
   public:
-    OverlapSave(const FilterSpec& spec, const Sample* taps)
-        : bank_(spec, taps), aliased_(spec.taps - 1) {}
+    OverlapSave(const FilterSpec& spec, const Sample* taps, FftLibrary fft)
+        : bank_(spec, taps, fft), aliased_(spec.taps - 1) {}
 
     static index_t scratch_bytes(const FilterSpec& spec) {
         return round_up(3 * ScratchArena::room_for<Complex>(spec.segment) +
@@ -203,8 +200,9 @@ index_t overlap_save_bytes(const FilterSpec& spec, int threads) {
     });
 }
 
-std::shared_ptr<const CpuFilters> make_overlap_save(const FilterSpec& spec, const void* taps) {
-    return make_filters<OverlapSave>(spec, taps);
+std::shared_ptr<const CpuFilters> make_overlap_save(const FilterSpec& spec, const void* taps,
+                                                    FftLibrary fft) {
+    return make_filters<OverlapSave>(spec, taps, fft);
 }
 
 namespace {
@@ -229,8 +227,8 @@ class OverlapAdd : public CpuFilters {
     static constexpr index_t per_transform = Bank::per_transform;
 
   public:
-    OverlapAdd(const FilterSpec& spec, const Sample* taps)
-        : bank_(spec, taps),
+    OverlapAdd(const FilterSpec& spec, const Sample* taps, FftLibrary fft)
+        : bank_(spec, taps, fft),
           length_(spec.segment),
           segment_samples_(spec.segment - (spec.taps - 1)),
           steps_(std::max<index_t>(2, ceil_div(length_, segment_samples_))) {}
@@ -347,8 +345,9 @@ index_t overlap_add_bytes(const FilterSpec& spec, index_t results, int threads) 
     });
 }
 
-std::shared_ptr<const CpuFilters> make_overlap_add(const FilterSpec& spec, const void* taps) {
-    return make_filters<OverlapAdd>(spec, taps);
+std::shared_ptr<const CpuFilters> make_overlap_add(const FilterSpec& spec, const void* taps,
+                                                   FftLibrary fft) {
+    return make_filters<OverlapAdd>(spec, taps, fft);
 }
 
 }  // namespace convolume::cpu

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/stop_scope.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/result_writer.hpp"
 #include "cpu/signals/vector_loops.hpp"
@@ -36,7 +36,7 @@ class Partitioned : public CpuFilters {
     using Complex = std::complex<Real>;
 
   public:
-    Partitioned(const FilterSpec& spec, const Sample* taps)
+    Partitioned(const FilterSpec& spec, const Sample* taps, FftLibrary fft)
         : length_(spec.segment),
           partition_length_(spec.segment / 2),
           partitions_(partition_count(spec)),
@@ -44,7 +44,7 @@ class Partitioned : public CpuFilters {
         Buffer samples(bytes_of<Sample>(length_), "a partition");
         Buffer spectrum(bytes_of<Complex>(stride(length_)), "a spectrum");
         Sample* const in = samples.as<Sample>();
-        plan(in, spectrum.as<Complex>());
+        plan(in, spectrum.data(), fft);
         for (index_t f = 0; f < spec.filters; ++f)
             for (index_t p = 0; p < partitions_; ++p) {
                 throw_if_stopped();
@@ -118,17 +118,13 @@ class Partitioned : public CpuFilters {
         return round_up(bins(length), static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }
 
-    void plan(Sample* samples, Complex* spectrum) {
-        const TransformBatch forth{length_, 1, 1, length_, 1, length_};
-        if constexpr (is_complex_sample<Sample>) {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, FftDirection::forward,
-                                     PlanningEffort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, FftDirection::inverse,
-                                     PlanningEffort::quick);
-        } else {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, PlanningEffort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, PlanningEffort::quick);
-        }
+    void plan(void* samples, void* spectrum, FftLibrary fft) {
+        const TransformBatch one{length_, 1, 1, length_, 1, length_};
+        const bool real = !is_complex_sample<Sample>;
+        forward_ = FftPlan<Real>(one, real ? TransformKind::real_forward : TransformKind::forward,
+                                 samples, spectrum, {fft});
+        inverse_ = FftPlan<Real>(one, real ? TransformKind::real_inverse : TransformKind::inverse,
+                                 spectrum, samples, {fft});
     }
 
     /// The partitions of one section of results. For filters of P partitions, input i holds the
@@ -251,8 +247,9 @@ index_t partitioned_bytes(const FilterSpec& spec, index_t results, int threads) 
     });
 }
 
-std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps) {
-    return make_filters<Partitioned>(spec, taps);
+std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps,
+                                                   FftLibrary fft) {
+    return make_filters<Partitioned>(spec, taps, fft);
 }
 
 }  // namespace convolume::cpu

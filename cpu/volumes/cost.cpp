@@ -13,7 +13,7 @@
 
 #include "core/fft_size.hpp"
 #include "cpu/column_fft.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "cpu/volumes/direct.hpp"
 #include "cpu/volumes/fft_block.hpp"
@@ -224,8 +224,8 @@ double row_fft_s(int threads, index_t length) {
     const index_t samples = count * (row / 2 + spectrum);
     Buffer planning(bytes_of<Sample>(samples), "a measurement");
     planning.touch(1);
-    const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, planning.as<float>(),
-                              planning.as<Sample>() + count * row / 2, PlanningEffort::quick);
+    const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, TransformKind::real_forward,
+                              planning.data(), planning.as<Sample>() + count * row / 2, {});
     const double seconds = least_seconds_each(threads, samples, [&](Sample* memory) {
         for (index_t i = 0; i < repeats; ++i)
             plan.execute(reinterpret_cast<float*>(memory), memory + count * row / 2);

@@ -29,6 +29,7 @@ class CpuEngine : public Engine {
         info_.threads = options.threads;
         info_.memory_limit_bytes = options.memory_limit_bytes;
         info_.rates = options.rates;
+        fft_ = options.fft;
     }
 
     const EngineInfo& info() const override { return info_; }
@@ -95,8 +96,8 @@ class CpuEngine : public Engine {
         auto& cached = plans[{grid.z, grid.y, grid.x, block.complex_data}];
         auto fft = cached.lock();
         if (!fft)
-            cached = fft = make_fft<Real>(grid, block.complex_data, estimate(block).compute_s,
-                                          ffts_stay_, memory);
+            cached = fft = make_fft<Real>({grid, block.complex_data}, fft_,
+                                          estimate(block).compute_s, ffts_stay_, memory);
         return fft;
     }
 
@@ -105,6 +106,7 @@ class CpuEngine : public Engine {
         std::map<std::tuple<index_t, index_t, index_t, bool>, std::weak_ptr<ImprovingFft<Real>>>;
 
     EngineInfo info_;
+    FftLibrary fft_;
     BufferPool workspaces_;
     std::atomic<bool> ffts_stay_{false};
     std::mutex plans_mutex_;

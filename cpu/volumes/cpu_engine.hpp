@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The engine of the host's processor: FFTW for transforms, sums in space for tiny kernels.
+// The engine of the host's processor: Fourier transforms, and sums in space for tiny kernels.
 
 #include <memory>
 #include <string>
 
+#include "convolume/engines.hpp"
 #include "core/engine.hpp"
 
 namespace convolume {
@@ -17,14 +18,16 @@ struct CpuEngineOptions {
     /// limit it so that it resembles a small GPU.
     index_t memory_limit_bytes = 0;
     MachineRates rates = machine_rates();
+    FftLibrary fft = FftLibrary::automatic;  ///< library of transforms along x
 };
 
-/// Makes an engine. FFTW's plans are measured once and remembered in the user's cache folder,
-/// $XDG_CACHE_HOME/convolume or ~/.cache/convolume.
+/// Makes an engine. Where it uses FFTW, plans are measured once and remembered in the user's cache
+/// folder, $XDG_CACHE_HOME/convolume or ~/.cache/convolume.
 std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options);
 
 /// Keeps the FFT plans of a CPU engine as they are, so that its results never change by rounding.
-/// Otherwise they are measured when they have been used for some seconds. Ignores other engines.
+/// Otherwise those of FFTW are measured when they have been used for some seconds. Ignores other
+/// engines.
 void keep_ffts(Engine& engine);
 
 namespace cpu {

@@ -9,7 +9,7 @@
 #include "core/report.hpp"
 #include "core/threads.hpp"
 #include "cpu/column_fft.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
@@ -54,35 +54,31 @@ class FftBlock {
     using Complex = std::complex<Real>;
 
     /// Plans the transforms of `grid`. Several threads may call all other members.
-    FftBlock(const Shape3& grid, bool complex_data, PlanningEffort effort,
-             const PlanningMemory<Real>& memory)
-        : layout_(grid, complex_data),
-          complex_data_(complex_data),
+    FftBlock(const FftGrid& grid, const FftPlanning& planning, const PlanningMemory<Real>& memory)
+        : layout_(grid.shape, grid.complex_data),
+          complex_data_(grid.complex_data),
           columns_(layout_.rows),
           z_(layout_.planes) {
-        // FFT plans are measured in this memory, where denormal numbers would falsify the times.
+        // FFTW measures plans in this memory, where denormal numbers would falsify the times.
         clear(memory.plane, layout_.plane);
-        clear(static_cast<char*>(memory.scratch), scratch_bytes<Real>(layout_, complex_data));
-        Complex* const spectrum = memory.plane;
+        clear(static_cast<char*>(memory.scratch), scratch_bytes<Real>(layout_, complex_data_));
 
         const auto rows_of = [&](index_t in_distance, index_t out_distance) {
             return TransformBatch{layout_.length_x, layout_.row_batch, 1, in_distance, 1,
                                   out_distance};
         };
-        if (complex_data) {
-            const index_t distance = row_distance<Complex>(layout_.length_x);
-            Complex* const rows = static_cast<Complex*>(memory.scratch);
-            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum,
-                             FftDirection::forward, effort};
-            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows,
-                             FftDirection::inverse, effort};
-        } else {
-            const index_t distance = row_distance<Real>(layout_.length_x);
-            Real* const rows = static_cast<Real*>(memory.scratch);
-            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
-            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
-        }
+        const index_t distance = complex_data_ ? row_distance<Complex>(layout_.length_x)
+                                               : row_distance<Real>(layout_.length_x);
+        rows_forward_ = {rows_of(distance, layout_.pitch),
+                         complex_data_ ? TransformKind::forward : TransformKind::real_forward,
+                         memory.scratch, memory.plane, planning};
+        rows_inverse_ = {rows_of(layout_.pitch, distance),
+                         complex_data_ ? TransformKind::inverse : TransformKind::real_inverse,
+                         memory.plane, memory.scratch, planning};
     }
+
+    /// Whether a measurement would make transforms faster, as those of FFTW.
+    bool can_improve() const { return rows_forward_.uses_fftw() || rows_inverse_.uses_fftw(); }
 
     const SpectrumLayout& layout() const { return layout_; }
 
@@ -203,30 +199,23 @@ namespace {
 // Length of the longest rows whose FFT plans are measured. Measuring longer rows takes long.
 constexpr index_t longest_measured = index_t{1} << 17;
 
-bool can_measure(const Shape3& grid) {
-    return grid.x <= longest_measured;
-}
-
 // Seconds of use from which FFT plans are measured, which takes some tenths of a second.
 constexpr double worth_measuring_s = 3;
 }  // namespace
 
-/// Transforms whose FFT plans improve with use. They are estimated at first, so that a first
-/// execution does not wait, and measured when they have been used for some seconds.
+/// Transforms whose FFT plans improve with use, if they are FFTW's. They are estimated at first, so
+/// that a first execution does not wait, and measured when they have been used for some seconds.
 template <class Real>
 class ImprovingFft {
   public:
     /// `expected_s` is the predicted time of one block. FFT plans for long ones are measured at
     /// once. Those that `stay` are not measured later.
-    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s, bool stay,
+    ImprovingFft(const FftGrid& grid, FftLibrary library, double expected_s, bool stay,
                  const PlanningMemory<Real>& memory)
-        : grid_(grid),
-          complex_data_(complex_data),
-          measured_(expected_s >= worth_measuring_s && can_measure(grid)),
-          current_(std::make_shared<FftBlock<Real>>(
-              grid, complex_data, measured_ ? PlanningEffort::measured : PlanningEffort::quick,
-              memory)) {
-        measured_ = measured_ || stay;
+        : grid_(grid), library_(library) {
+        const bool measured = expected_s >= worth_measuring_s && can_measure();
+        current_ = make(measured ? PlanningEffort::measured : PlanningEffort::quick, memory);
+        improves_ = !measured && !stay && can_measure() && current_->can_improve();
     }
 
     std::shared_ptr<const FftBlock<Real>> current() const {
@@ -239,21 +228,26 @@ class ImprovingFft {
         {
             const std::lock_guard lock(mutex_);
             spent_s_ += seconds;
-            if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
-            measured_ = true;  // other threads go on with the FFT plans that they have
+            if (!improves_ || spent_s_ < worth_measuring_s) return;
+            improves_ = false;  // other threads go on with the FFT plans that they have
         }
-        auto better = std::make_shared<FftBlock<Real>>(grid_, complex_data_,
-                                                       PlanningEffort::measured, memory);
+        auto better = make(PlanningEffort::measured, memory);
         const std::lock_guard lock(mutex_);
         current_ = std::move(better);
     }
 
   private:
-    Shape3 grid_;
-    bool complex_data_;
+    bool can_measure() const { return grid_.shape.x <= longest_measured; }
+    std::shared_ptr<const FftBlock<Real>> make(PlanningEffort effort,
+                                               const PlanningMemory<Real>& memory) const {
+        return std::make_shared<const FftBlock<Real>>(grid_, FftPlanning{library_, effort}, memory);
+    }
+
+    FftGrid grid_;
+    FftLibrary library_;
     mutable std::mutex mutex_;
     double spent_s_ = 0;
-    bool measured_;
+    bool improves_;  ///< whether FFT plans are still to be measured
     std::shared_ptr<const FftBlock<Real>> current_;
 };
 
@@ -372,10 +366,10 @@ index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, boo
 }
 
 template <class Real>
-std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
+std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid& grid, FftLibrary library,
                                              double expected_s, bool stay,
                                              const PlanningMemory<Real>& memory) {
-    return std::make_shared<ImprovingFft<Real>>(grid, complex_data, expected_s, stay, memory);
+    return std::make_shared<ImprovingFft<Real>>(grid, library, expected_s, stay, memory);
 }
 
 template <class Real>
@@ -385,10 +379,10 @@ std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Re
     return std::make_shared<const FftKernel<Real>>(std::move(fft), taps, threads, scratch);
 }
 
-#define CONVOLUME_INSTANTIATE(Real)                                                          \
-    template std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3&, bool, double, bool, \
-                                                          const PlanningMemory<Real>&);      \
-    template std::shared_ptr<const CpuKernel> make_fft_kernel(                               \
+#define CONVOLUME_INSTANTIATE(Real)                                                           \
+    template std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid&, FftLibrary, double, \
+                                                          bool, const PlanningMemory<Real>&); \
+    template std::shared_ptr<const CpuKernel> make_fft_kernel(                                \
         std::shared_ptr<ImprovingFft<Real>>, const Volume&, int, const ThreadScratch&);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

@@ -9,6 +9,7 @@
 #include <complex>
 #include <memory>
 
+#include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 #include "core/engine.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
@@ -60,15 +61,21 @@ struct ThreadScratch {
     void* of(int thread) const { return data + thread * bytes; }
 };
 
+/// The transforms of a block: extents of its grid, and whether its samples are complex.
+struct FftGrid {
+    Shape3 shape;
+    bool complex_data;
+};
+
 /// FFT plans of a grid, which several kernels share.
 template <class Real>
 class ImprovingFft;
 
-/// Plans the transforms of a grid. `expected_s` is the predicted time of one block. FFT plans for
-/// long blocks are measured at once, others when they have been used for some seconds, unless
+/// Plans the transforms of a grid. `expected_s` is the predicted time of one block. FFTW's plans
+/// for long blocks are measured at once, others when they have been used for some seconds, unless
 /// they `stay`. Other FFT plans round differently.
 template <class Real>
-std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
+std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid& grid, FftLibrary library,
                                              double expected_s, bool stay,
                                              const PlanningMemory<Real>& memory);
 

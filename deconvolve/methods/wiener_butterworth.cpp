@@ -10,7 +10,7 @@
 
 #include "convolume/convolver.hpp"
 #include "core/threads.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/fft/fft_plan.hpp"
 
 namespace convolume::deconvolve {
 
@@ -26,8 +26,7 @@ index_t stride_of(const Shape3& shape, int axis) {
 // has no factor.
 class VolumeTransform {
   public:
-    // Planning overwrites `scratch`.
-    VolumeTransform(const Shape3& shape, cpu::FftDirection direction, Spectrum& scratch) {
+    VolumeTransform(const Shape3& shape, cpu::TransformKind kind) {
         const index_t plane = shape.y * shape.x;
         for (int axis = 0; axis < 3; ++axis) {
             if (shape[axis] == 1) continue;
@@ -35,8 +34,8 @@ class VolumeTransform {
             const index_t lines = axis == 2 ? shape.y : shape.x;
             const index_t distance = axis == 2 ? shape.x : 1;
             const cpu::TransformBatch batch{shape[axis], lines, stride, distance, stride, distance};
-            axes_.push_back({cpu::FftPlan<double>(batch, scratch.data(), scratch.data(), direction,
-                                                  cpu::PlanningEffort::quick),
+            // Transforms that are run once do not pay for FFTW's planning.
+            axes_.push_back({cpu::FftPlan<double>(batch, kind, nullptr, nullptr, {FftLibrary::own}),
                              axis == 0 ? shape.y : shape.z, axis == 0 ? shape.x : plane});
         }
     }
@@ -119,8 +118,8 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += samples[i];
     Spectrum spectrum(count);
-    const VolumeTransform forward(shape, cpu::FftDirection::forward, spectrum);
-    const VolumeTransform inverse(shape, cpu::FftDirection::inverse, spectrum);
+    const VolumeTransform forward(shape, cpu::TransformKind::forward);
+    const VolumeTransform inverse(shape, cpu::TransformKind::inverse);
     for_centered(shape, center,
                  [&](std::size_t i, std::size_t k) { spectrum[k] = samples[i] / sum; });
     forward.execute(spectrum, threads);

@@ -26,9 +26,23 @@ CONVOLUME_API const char* to_string(TransferGate);
 /// others.
 CONVOLUME_API TransferGate parse_transfer_gate(std::string_view);
 
+/// Library that computes Fourier transforms on the CPU.
+enum class FftLibrary {
+    automatic,  ///< for each transform the library that was measured to be faster
+    own,        ///< convolume's own transforms, which need no planning
+    fftw,       ///< FFTW; Unavailable is thrown by builds without it
+};
+/// Returns the name that parse_fft_library() takes.
+CONVOLUME_API const char* to_string(FftLibrary);
+/// Parses "auto", "own" or "fftw". Throws InvalidArgument, which lists these, for others.
+CONVOLUME_API FftLibrary parse_fft_library(std::string_view);
+/// Returns one sentence on the libraries of transforms in this build and on what
+/// FftLibrary::automatic takes.
+CONVOLUME_API std::string describe_fft_libraries();
+
 /// The processors that compute, their number of threads, and their memory limits. All objects of
-/// the process share the CPU threads. FFTW, which CPU engines use, has one planner for the process.
-/// It is locked, so that callers may plan with FFTW in other threads at the same time.
+/// the process share the CPU threads. If CPU engines use FFTW, its planner is locked for the whole
+/// process, so that callers may plan with FFTW in other threads at the same time.
 /// @code{.cpp}
 /// EngineChoice engines;
 /// set_devices(engines, "cpu");
@@ -55,6 +69,8 @@ struct EngineChoice {
     std::optional<index_t> max_cpu_engine_bytes;
     /// Bytes of device memory to use on each GPU. If not given, most of its free memory.
     std::optional<index_t> max_gpu_bytes;
+    /// Library of transforms on the CPU.
+    FftLibrary fft = FftLibrary::automatic;
     /// Rule for transfers between host and GPUs; 3D images only.
     TransferGate transfer_gate = TransferGate::automatic;
     /// Predictions use the rates that calibrate() has measured on this machine (calibration.hpp),

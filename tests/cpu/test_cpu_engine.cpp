@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the conformance suite of all engines on the CPU engine, with one thread and with several.
 
+#include "cpu/fftw.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/engine_conformance.hpp"
@@ -9,8 +10,8 @@ using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
-EnginePointer engine_of(int threads) {
-    return make_cpu_engine({"cpu:0", 0, threads, 0, {}});
+EnginePointer engine_of(int threads, FftLibrary fft = FftLibrary::automatic) {
+    return make_cpu_engine({"cpu:0", 0, threads, 0, {}, fft});
 }
 }  // namespace
 
@@ -19,6 +20,13 @@ TEST_CASE("CPU engine: results with one thread agree with the oracle") {
 }
 TEST_CASE("CPU engine: results with three threads agree with the oracle") {
     check_engine_results(engine_of(3), 150);
+}
+TEST_CASE("CPU engine: results of own transforms agree with the oracle") {
+    check_engine_results(engine_of(2, FftLibrary::own), 100);
+}
+TEST_CASE("CPU engine: results of FFTW agree with the oracle") {
+    if (!cpu::has_fftw()) SKIP("this build has no FFTW");
+    check_engine_results(engine_of(2, FftLibrary::fftw), 100);
 }
 TEST_CASE("CPU engine: every pixel type is read and written") {
     check_engine_pixel_types(engine_of(2));

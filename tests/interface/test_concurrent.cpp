@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t thread_count = 16;
 
 /// Calls `execute(input, output)` from one thread for every input, then from all threads at once.
-/// FFTW's plans improve once, after some seconds of use, and then round differently: each result
-/// must equal that of a call before or of a call after.
+/// If FFTW computes, its plans improve once, after some seconds of use, and then round differently:
+/// each result must equal that of a call before or of a call after.
 void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
                       const std::function<void(const Volume&, Volume&)>& execute) {
     std::vector<Volume> inputs, serial;

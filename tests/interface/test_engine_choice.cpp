@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "cpu/fftw.hpp"
 #include "tests/catch.hpp"
 #include "tests/interface/problems.hpp"
 #include "tests/support/errors.hpp"
@@ -99,6 +100,21 @@ TEST_CASE("engines: with an automatic choice there is always one") {
     missing.gpus = {99};
     CHECK(convolver_with(missing).plan().engines == std::vector<std::string>{"cpu:0"});
     CHECK(bank_with(missing).plan().engine == "cpu:0");
+}
+
+TEST_CASE("engines: FFTW computes, or its absence is an error with a cure") {
+    EngineChoice choice = on_cpu();
+    choice.fft = FftLibrary::fftw;
+    for (const auto& [name, make] : makers) {
+        INFO(name);
+        if (cpu::has_fftw())
+            CHECK_NOTHROW(make(choice));
+        else
+            CHECK(contains(message_of<Unavailable>([&, make = make] { make(choice); }),
+                           "built without FFTW: leave out fft"));
+    }
+    CHECK(contains(describe_fft_libraries(), "own"));
+    CHECK(contains(describe_fft_libraries(), cpu::has_fftw() ? "fftw-3" : "without FFTW"));
 }
 
 TEST_CASE("engines: invalid counts are refused by name") {

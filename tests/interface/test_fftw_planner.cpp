@@ -49,11 +49,13 @@ TEST_CASE("callers may plan with FFTW while Convolvers are constructed") {
         std::vector<std::jthread> makers;
         for (int t = 0; t < 2; ++t)
             makers.emplace_back([&, t] {
+                EngineChoice engines;
+                engines.fft = FftLibrary::fftw;
                 for (int i = 0; i < 40; ++i) {
                     Options options;
                     options.method = Method::in_core;
                     options.precision = i % 2 == 0 ? Precision::float32 : Precision::float64;
-                    const Convolver convolver({8, 16 + i, 20 + t}, kernel.view(), options);
+                    const Convolver convolver({8, 16 + i, 20 + t}, kernel.view(), options, engines);
                 }
             });
         makers.clear();

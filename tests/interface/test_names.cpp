@@ -151,10 +151,13 @@ TEST_CASE("devices are parsed with their numbers") {
     CHECK(engines.gpus.empty());
 }
 
-TEST_CASE("devices, transfer gates and phases are named") {
+TEST_CASE("devices, libraries of transforms, transfer gates and phases are named") {
     using Device = EngineChoice::Device;
     check_names<Device>({{Device::automatic, "auto"}, {Device::cpu, "cpu"}, {Device::gpu, "gpu"}},
                         parse_device);
+    check_names<FftLibrary>(
+        {{FftLibrary::automatic, "auto"}, {FftLibrary::own, "own"}, {FftLibrary::fftw, "fftw"}},
+        parse_fft_library);
     check_names<TransferGate>({{TransferGate::automatic, "auto"},
                                {TransferGate::global, "global"},
                                {TransferGate::per_link, "per-link"},

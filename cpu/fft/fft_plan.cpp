@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/fft/fft_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+#include <vector>
+
+#include "convolume/volume.hpp"
+#include "core/fft_size.hpp"
+#include "core/stop_scope.hpp"
+#include "cpu/fft/own_fft.hpp"
+#include "cpu/fftw.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// Returns the length up to which FFTW was measured to be faster than own transforms, with plans
+// that are estimated at first. Own transforms are for many rows at once. FFTW is faster for short
+// lengths of few rows, and of complex rows if a vector's worth of samples divides the length.
+template <class Real>
+index_t longest_by_fftw(const TransformBatch& transforms, TransformKind kind) {
+    constexpr index_t many_rows = 8, even_length = 64;
+    if (is_complex(kind))
+        return transforms.count == 1 || transforms.length % even_length == 0 ? 2048 : 0;
+    if (transforms.count >= many_rows) return 0;
+    return std::is_same_v<Real, float> ? 256 : 4096;
+}
+
+// Returns whether FFTW computes transforms whose library is chosen automatically. Lengths that own
+// transforms compute by a chirp are always faster by FFTW.
+template <class Real>
+bool fftw_is_faster(const TransformBatch& transforms, TransformKind kind) {
+    return !OwnFft<Real>::takes(transforms.length) ||
+           transforms.length <= longest_by_fftw<Real>(transforms, kind);
+}
+
+template <class Real>
+class OwnTransforms : public PlannedTransforms {
+  public:
+    OwnTransforms(const TransformBatch& transforms, TransformKind kind)
+        : kind_(kind), fft_(transforms, kind) {}
+
+    void execute(void* in, void* out) const override {
+        using Complex = std::complex<Real>;
+        switch (kind_) {
+            case TransformKind::forward:
+            case TransformKind::inverse:
+                return fft_.execute(static_cast<Complex*>(in), static_cast<Complex*>(out));
+            case TransformKind::real_forward:
+                return fft_.execute(static_cast<Real*>(in), static_cast<Complex*>(out));
+            case TransformKind::real_inverse:
+                return fft_.execute(static_cast<Complex*>(in), static_cast<Real*>(out));
+        }
+    }
+
+  private:
+    TransformKind kind_;
+    OwnFft<Real> fft_;
+};
+
+// Multiplies as the processor does: the operator of std::complex checks for infinities.
+template <class Real>
+std::complex<Real> product(std::complex<Real> a, std::complex<Real> b) {
+    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+TransformBatch single(index_t length) {
+    return {length, 1, 1, length, 1, length};
+}
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+
+// Transforms of lengths with large prime factors, for which there is no other own transform. The
+// transform is a convolution with a chirp, which transforms of a longer, good length compute (L. I.
+// Bluestein, IEEE Trans. Audio Electroacoust. 18:451, 1970). They take some four times as long as a
+// transform of a good length.
+template <class Real>
+class ChirpFft : public PlannedTransforms {
+  public:
+    ChirpFft(const TransformBatch& transforms, TransformKind kind);
+
+    void execute(void* in, void* out) const override;
+
+  private:
+    using Complex = std::complex<Real>;
+
+    /// Transforms forward samples 0 … length - 1 of `line`, an array of padded_ samples, in place.
+    void transform(Complex* line, Complex* scratch) const;
+
+    TransformBatch transforms_;
+    TransformKind kind_;
+    index_t padded_;  ///< length of the transforms that compute the convolution
+    OwnFft<Real> forward_, inverse_;
+    std::vector<Complex> chirp_;     // e^{-πi n²/length}
+    std::vector<Complex> spectrum_;  // transform of the conjugate chirp, divided by padded_
+};
+
+template <class Real>
+ChirpFft<Real>::ChirpFft(const TransformBatch& transforms, TransformKind kind)
+    : transforms_(transforms),
+      kind_(kind),
+      padded_(good_fft_size(2 * transforms.length - 1)),
+      forward_(single(padded_), TransformKind::forward),
+      inverse_(single(padded_), TransformKind::inverse),
+      chirp_(at(transforms.length)),
+      spectrum_(at(padded_)) {
+    const index_t length = transforms.length;
+    std::vector<Complex> samples(at(padded_));
+    index_t square = 0;  // n² modulo 2 length, so that angles are exact
+    for (index_t n = 0; n < length; ++n) {
+        const double angle =
+            -std::numbers::pi * static_cast<double>(square) / static_cast<double>(length);
+        chirp_[at(n)] = {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
+        samples[at(n)] = std::conj(chirp_[at(n)]) / static_cast<Real>(padded_);
+        if (n > 0) samples[at(padded_ - n)] = samples[at(n)];
+        square = (square + 2 * n + 1) % (2 * length);
+    }
+    forward_.execute(samples.data(), spectrum_.data());
+}
+
+template <class Real>
+void ChirpFft<Real>::transform(Complex* line, Complex* scratch) const {
+    const index_t length = transforms_.length;
+    for (index_t n = 0; n < length; ++n) line[n] = product(line[n], chirp_[at(n)]);
+    std::fill(line + length, line + padded_, Complex{});
+    forward_.execute(line, scratch);
+    for (index_t k = 0; k < padded_; ++k) scratch[k] = product(scratch[k], spectrum_[at(k)]);
+    inverse_.execute(scratch, line);
+    for (index_t k = 0; k < length; ++k) line[k] = product(line[k], chirp_[at(k)]);
+}
+
+// An inverse transform is a forward one between conjugations.
+template <class Real>
+void ChirpFft<Real>::execute(void* in, void* out) const {
+    const index_t length = transforms_.length, bins = length / 2 + 1;
+    Buffer memory(2 * padded_ * static_cast<index_t>(sizeof(Complex)), "a transform");
+    Complex* const line = memory.as<Complex>();
+    for (index_t i = 0; i < transforms_.count; ++i) {
+        const index_t from = i * transforms_.in_distance, to = i * transforms_.out_distance;
+        const auto source = [&](index_t n) {
+            return static_cast<const Complex*>(in)[from + n * transforms_.in_stride];
+        };
+        for (index_t n = 0; n < length; ++n) switch (kind_) {
+                case TransformKind::forward:
+                    line[n] = source(n);
+                    break;
+                case TransformKind::inverse:
+                    line[n] = std::conj(source(n));
+                    break;
+                case TransformKind::real_forward:
+                    line[n] = static_cast<const Real*>(in)[from + n * transforms_.in_stride];
+                    break;
+                case TransformKind::real_inverse:
+                    line[n] = n < bins ? std::conj(source(n)) : source(length - n);
+                    break;
+            }
+        transform(line, line + padded_);
+        const index_t stored = kind_ == TransformKind::real_forward ? bins : length;
+        for (index_t k = 0; k < stored; ++k) {
+            const index_t target = to + k * transforms_.out_stride;
+            if (kind_ == TransformKind::real_inverse)
+                static_cast<Real*>(out)[target] = line[k].real();
+            else
+                static_cast<Complex*>(out)[target] =
+                    kind_ == TransformKind::inverse ? std::conj(line[k]) : line[k];
+        }
+    }
+}
+
+}  // namespace
+
+template <class Real>
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, TransformKind kind, void* in, void* out,
+                       const FftPlanning& planning)
+    : uses_fftw_(planning.library == FftLibrary::fftw ||
+                 (planning.library == FftLibrary::automatic && has_fftw() &&
+                  fftw_is_faster<Real>(transforms, kind))) {
+    throw_if_stopped();
+    if (uses_fftw_)
+        transforms_ = plan_by_fftw<Real>(transforms, kind, in, out, planning.effort);
+    else if (OwnFft<Real>::takes(transforms.length))
+        transforms_ = std::make_unique<const OwnTransforms<Real>>(transforms, kind);
+    else
+        transforms_ = std::make_unique<const ChirpFft<Real>>(transforms, kind);
+}
+
+template class FftPlan<float>;
+template class FftPlan<double>;
+
+}  // namespace convolume::cpu
