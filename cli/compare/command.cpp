@@ -179,12 +179,15 @@ std::vector<std::string> default_devices() {
 }
 
 Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
+    std::vector<std::string> fft;
+    for (const FftLibrary library : lists.fft) fft.emplace_back(to_string(library));
     return {{"devices", lists.devices},
             {"methods", lists.methods},
             {"parts", lists.parts},
             {"segments", lists.segments},
             {"precision", lists.precisions},
             {"threads", lists.threads},
+            {"fft", fft},
             {"repeats", request.repeats},
             {"time-limit", request.time_limit_s},
             {"reference", to_string(request.reference)},

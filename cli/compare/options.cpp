@@ -52,6 +52,11 @@ void add_ways(CLI::App& app, CompareRequest& request) {
              list_of_names<Precision>(",", ","), "Precisions of the computation (default both)");
     add_list(app, "--threads", request.option_lists.threads, parse_positive<int>, "1,2,…",
              "Numbers of CPU threads (default: all)");
+    add_list(
+        app, "--fft", request.option_lists.fft,
+        [](std::string_view, const std::string& text) { return parse_fft_library(text); },
+        list_of_names<FftLibrary>(",", ","),
+        "Libraries of Fourier transforms on the CPU (default auto)");
 }
 
 void add_measurement(CLI::App& app, CompareRequest& request) {

@@ -28,14 +28,19 @@ std::optional<T> optional_of(const Json& json) {
 }
 
 Json way_json(const Way& way) {
-    return {{"name", way.name()},    {"device", way.device},   {"method", way.method},
-            {"parts", way.parts},    {"segment", way.segment}, {"precision", way.precision},
-            {"threads", way.threads}};
+    return {{"name", way.name()},     {"device", way.device},     {"method", way.method},
+            {"parts", way.parts},     {"segment", way.segment},   {"precision", way.precision},
+            {"threads", way.threads}, {"fft", to_string(way.fft)}};
 }
 
 Way way_of(const Json& json) {
-    return {json.at("device"),  json.at("method"),    json.at("parts"),
-            json.at("segment"), json.at("precision"), json.at("threads")};
+    return {json.at("device"),
+            json.at("method"),
+            json.at("parts"),
+            json.at("segment"),
+            json.at("precision"),
+            json.at("threads"),
+            parse_fft_library(json.at("fft").get<std::string>())};
 }
 
 Json turn_json(const TurnTimes& turn) {

@@ -23,12 +23,14 @@ std::string Way::name() const {
     if (segment > 0) text += message(" segment ", segment);
     text += message(' ', precision);
     if (threads > 0) text += message(' ', threads, threads == 1 ? " thread" : " threads");
+    if (fft != FftLibrary::automatic) text += message(" fft ", to_string(fft));
     return text;
 }
 
 EngineChoice Way::engines() const {
     EngineChoice engines = parse_compared_device(device);
     engines.threads = threads;
+    engines.fft = fft;
     return engines;
 }
 
@@ -36,6 +38,7 @@ std::vector<Way> combinations(const WayOptionLists& lists) {
     const std::vector<int> chosen_parts{0};
     const std::vector<index_t> chosen_segment{0};
     const std::vector<int> all_threads{0};
+    const std::vector<FftLibrary> chosen_fft{FftLibrary::automatic};
     std::vector<Way> ways;
     for (const std::string& device : lists.devices)
         for (const std::string& method : lists.methods)
@@ -43,7 +46,10 @@ std::vector<Way> combinations(const WayOptionLists& lists) {
                 for (const index_t segment : has_segments(method) ? lists.segments : chosen_segment)
                     for (const std::string& precision : lists.precisions)
                         for (const int threads : device == "cpu" ? lists.threads : all_threads)
-                            ways.push_back({device, method, parts, segment, precision, threads});
+                            for (const FftLibrary fft :
+                                 device == "cpu" && method != "direct" ? lists.fft : chosen_fft)
+                                ways.push_back(
+                                    {device, method, parts, segment, precision, threads, fft});
     return ways;
 }
 

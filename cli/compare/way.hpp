@@ -11,7 +11,7 @@
 
 namespace convolume::cli {
 
-/// One combination of device, method, parts or segment, precision and threads.
+/// One combination of device, method, parts or segment, precision, threads and transforms.
 struct Way {
     std::string device;     ///< a value of --devices, such as "cpu" or "gpu:0+1"
     std::string method;     ///< a value of --methods, such as "fft"
@@ -19,6 +19,7 @@ struct Way {
     index_t segment = 0;    ///< length of the transforms of signals; 0: chosen by the plan
     std::string precision;  ///< "float32" or "float64"
     int threads = 0;        ///< number of CPU threads; 0: all
+    FftLibrary fft = FftLibrary::automatic;
 
     /// Returns a name such as "cpu dif 4 parts float32 2 threads", without automatic values.
     std::string name() const;
@@ -34,10 +35,11 @@ struct WayOptionLists {
     std::vector<index_t> segments{0};
     std::vector<std::string> precisions{"float32", "float64"};
     std::vector<int> threads{0};
+    std::vector<FftLibrary> fft{FftLibrary::automatic};
 };
 
 /// Returns all combinations of the lists. Parts vary only if the method is dif, segments only if
-/// the method transforms segments, and threads only on the CPU.
+/// the method transforms segments, and threads and the library of transforms only on the CPU.
 std::vector<Way> combinations(const WayOptionLists& lists);
 
 /// Parses "cpu", "auto", "gpu", "gpu:0" or "gpu:0+1". Throws InvalidArgument that names --devices.

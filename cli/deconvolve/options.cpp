@@ -67,7 +67,7 @@ void add_depth_options(CLI::App& app, MadePsfRequest& request) {
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
     const char* group = groups::machine;
     add_device_option(app, group, request.engines);
-    add_options(app, group, request.engines, {"max_gpu_bytes"});
+    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
     add_options(app, group, request.options, {"max_host_bytes"});
     add_options(app, group, request.engines, {"threads"});
 }

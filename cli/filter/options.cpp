@@ -41,7 +41,7 @@ void add_execution(CLI::App& app, FilterRequest& request) {
     FilterOptions& options = request.options;
     add_options(app, group, options, {"method", "segment", "precision", "chunk"});
     add_device_option(app, group, request.engines);
-    add_options(app, group, request.engines, {"max_gpu_bytes"});
+    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
     add_options(app, group, options, {"max_host_bytes"});
     add_options(app, group, request.engines, {"threads"});
 }

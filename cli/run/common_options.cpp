@@ -38,7 +38,7 @@ void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engi
     const char* group = groups::machine;
     add_device_option(app, group, engines);
     add_options(app, group, engines,
-                {"cpu_engines", "max_cpu_engine_bytes", "max_gpu_bytes", "transfer_gate"});
+                {"cpu_engines", "max_cpu_engine_bytes", "max_gpu_bytes", "transfer_gate", "fft"});
     add_options(app, group, options, {"max_host_bytes"});
     add_options(app, group, engines, {"threads"});
 }

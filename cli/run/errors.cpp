@@ -21,7 +21,7 @@ bool is_refused_thread(const std::exception& error) {
 
 /// Returns the command's option for an option of the library; any other name unchanged.
 std::string_view command_option(std::string_view library_option) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 13> options{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 14> options{
         {{"overwrite", "--overwrite"},
          {"max_host_bytes", "--max-host-mem"},
          {"max_gpu_bytes", "--max-gpu-mem"},
@@ -34,6 +34,7 @@ std::string_view command_option(std::string_view library_option) {
          {"stored", "--output-type"},
          {"sampling_rate_hz", "--rate"},
          {"segment", "--segment"},
+         {"fft", "--fft"},
          {"stack", "--stack"}}};
     for (const auto& [name, option] : options)
         if (name == library_option) return option;

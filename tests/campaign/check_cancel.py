@@ -6,6 +6,7 @@ default 3 (an idle machine needs less than 1), and within an eighth of the time 
 second.
 
 Ends with 77 (skipped) if a module is missing."""
+import json
 import os
 import shutil
 import signal
@@ -39,9 +40,12 @@ np.save("product.npy", progress_line(400)[:, None, None] * progress_line(400)[:,
 np.save("psf.npy", rng.random((100, 130, 130)).astype(np.float32))
 np.save("signal.npy", rng.random(1 << 22).astype(np.float32))
 np.save("filters.npy", rng.random((24, 1 << 19)).astype(np.float32))
+# Builds with FFTW plan the large kernel by it.
+features = json.loads(subprocess.run([command, "doctor", "--json"], capture_output=True, check=True).stdout)["features"]
+by_fftw = ["--fft", "fftw"] if "fftw-" in features["FFT"]["state"] else []
 runs = {
     "kernel that is a product": ["convolve", "small.npy", "product.npy", "--mode", "full"],
-    "large kernel": ["convolve", "image.npy", "psf.npy", "--boundary", "reflect"],
+    "large kernel": ["convolve", "image.npy", "psf.npy", "--boundary", "reflect", *by_fftw],
     "fold": ["convolve", "image.npy", "psf.npy", "--operation", "adjoint", "--boundary", "reflect"],
     "parts": ["convolve", "image.npy", "psf.npy", "--method", "dif", "--parts", "4"],
     "double precision": ["convolve", "image.npy", "psf.npy", "--precision", "float64"],

@@ -79,7 +79,7 @@ for name, arguments in runs.items():
     for number, result in enumerate(results):
         if name == "coded TIFF":
             continue
-        # FFTW measures transforms after some seconds of use, which changes the last bits of results.
+        # If FFTW computes, it measures transforms after some seconds, which changes the last bits of results.
         samples_of_it = np.load(os.path.join("outs", result))
         wanted = first.setdefault(number % kinds, samples_of_it)
         if not np.allclose(samples_of_it, wanted, rtol=1e-3, atol=1e-5 * np.abs(wanted).max()):

@@ -119,6 +119,9 @@ TEST_CASE("ways are all applicable combinations of options") {
     CHECK(ways.size() == 18);
     CHECK(ways[0].name() == "cpu in-core float32 1 thread");
     CHECK(ways.back().name() == "gpu:0 dif 4 parts float64");
+    lists.fft = {FftLibrary::own, FftLibrary::fftw};
+    CHECK(combinations(lists).size() == 2 * 12 + 6);
+    CHECK(combinations(lists)[1].name() == "cpu in-core float32 1 thread fft fftw");
     WayOptionLists filters;
     filters.devices = {"cpu"};
     filters.methods = {"direct", "overlap-save"};

@@ -75,6 +75,8 @@ TEST_CASE("doctor prints what was built and what the machine has") {
     const json report = json::parse(testing::convolume({"doctor", "--json"}, folder).out);
     CHECK(report["features"]["NPY"]["present"] == true);
     CHECK(report["features"].contains("TIFF"));
+    CHECK(report["features"]["FFT"]["state"] == describe_fft_libraries());
+    CHECK(contains(text.out, describe_fft_libraries()));
     CHECK(report["features"].contains("HDF5"));
     CHECK(report["processors"] > 0);
     CHECK(report["host_memory_bytes"] > report["host_memory_available_bytes"]);

@@ -82,6 +82,7 @@ TEST_CASE("mistakes on the command line are usage errors") {
     refuse("--max-gpu-mem", "8 GPUs", "8 GPUs");
     refuse("--max-gpu-mem", "0", "GPU");
     refuse("--transfer-gate", "open", "per-link");
+    refuse("--fft", "mkl", "auto, own or fftw");
     refuse("--precision", "float16", "float64");
     refuse("--output-type", "uint12", "uint16");
     refuse("--compression", "zip", "zstd");
@@ -161,4 +162,23 @@ TEST_CASE("outputs that exist or cannot be created are refused before any work")
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "out.npy/x.npy"}, folder, 73,
                   "out.npy");
     check_refusal({"preview", "none.npy", "-o", "no/p.png"}, folder, 73, "no");
+}
+
+TEST_CASE("the library of transforms is chosen, or refused if it is not built in") {
+    const SmallInputs folder;
+    const auto run = [&](const char* library, const char* output) {
+        return testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", output, "--method",
+                                   "in-core", "--device", "cpu", "--fft", library},
+                                  folder);
+    };
+    CHECK(run("own", "own.npy").status == 0);
+    CHECK(run("auto", "auto.npy").status == 0);
+    const bool has_fftw = contains(convolume::describe_fft_libraries(), "fftw-");
+    const CommandResult fftw = run("fftw", "fftw.npy");
+    CHECK(fftw.status == (has_fftw ? 0 : 4));
+    if (has_fftw)
+        CHECK(testing::convolume({"diff", "own.npy", "fftw.npy", "--tolerance", "1e-5"}, folder)
+                  .status == 0);
+    else
+        CHECK(contains(fftw.err, "built without FFTW: leave out --fft, or build it again"));
 }
