@@ -69,7 +69,7 @@ class Convolver:
         Handling of NaN and infinities in images: an error, read as 0, or computed with.
     precision : {None, "float32", "float64"}
         None is float64 if `dtype` or the kernel holds numbers that float32 would round, else float32.
-    device, workers, max_host_mem, max_gpu_mem
+    device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`convolume.Run`.
     executions : int, optional
         Number of images that will come. By default the preparation of the kernel does not count in predictions.
@@ -317,7 +317,7 @@ def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> An
         For arrays in a GPU's memory: see :meth:`Convolver.__call__`.
     mode, boundary, cval, origin, normalize, method, nan, precision
         See :class:`Convolver`.
-    device, workers, max_host_mem, max_gpu_mem, progress
+    device, workers, max_host_mem, max_gpu_mem, fft, progress
         See :class:`Run`.
 
     Returns

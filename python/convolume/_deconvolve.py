@@ -102,7 +102,7 @@ class Deconvolver:
     image_dtype : type, optional
         Type of all images, if it is known. Images of uint8 and uint16 then take 2 bytes a pixel of a GPU's memory
         instead of 4, and images of types that do not fit are refused.
-    device, workers, max_host_mem, max_gpu_mem
+    device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`convolume.Run`.
 
     Raises
@@ -393,7 +393,7 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
     axes, channel_axis, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,
-    max_gpu_mem
+    max_gpu_mem, fft
         See :class:`Deconvolver`.
 
     Returns
@@ -441,7 +441,7 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[Wiener
         Number of steps of conjugate gradients.
     axes, channel_axis, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    background, edges, origin, spacing, stop, device, workers, max_host_mem, max_gpu_mem
+    background, edges, origin, spacing, stop, device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`Deconvolver`.
 
     Returns

@@ -225,7 +225,7 @@ class FilterBank:
         See :func:`filter_bank`.
     nan, precision
         See :class:`Convolver`.
-    device, workers, max_gpu_mem
+    device, workers, max_gpu_mem, fft
         See :class:`convolume.Run`; for signals in host memory.
 
     Raises
@@ -345,7 +345,7 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
         Receives the results, in their shape and type.
     stream : stream of CuPy or PyTorch, or int, optional
         For arrays in a GPU's memory: see :meth:`FilterBank.__call__`.
-    method, nan, precision, device, workers, max_gpu_mem, progress
+    method, nan, precision, device, workers, max_gpu_mem, fft, progress
         See :class:`convolume.Run` and :func:`convolume.convolve`.
 
     Returns

@@ -26,7 +26,8 @@ _OTHERS_NAMES = {"num_iter": "iterations", "niter": "iterations", "n_iter": "ite
                  "n_jobs": "workers", "voxel": "spacing", "voxel_size": "spacing", "pixel_size": "spacing",
                  "bg": "background", "output_type": "dtype", "max_host_bytes": "max_host_mem",
                  "max_gpu_bytes": "max_gpu_mem", "center": "origin", "emission": "wavelength"}
-_LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "progress")  # keywords at the end of signatures
+# Keywords at the end of signatures
+_LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "fft", "progress")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -141,7 +141,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         and a :class:`ConvolumeWarning` tells how many were clamped.
     zarr_format, chunks, shards, compression, levels
         See :func:`save`.
-    device, workers, max_host_mem, max_gpu_mem
+    device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`Run`. The limits hold for each process.
     log : callable or bool
         Function that is called with a line of text for each block. True writes these lines to standard error.

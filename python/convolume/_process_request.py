@@ -101,7 +101,8 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bo
     threads = settings["workers"]
     if threads is None and sharing > 1:
         threads = max(1, len(os.sched_getaffinity(0)) // sharing)
-    run = {"workers": threads, "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
+    run = {"workers": threads, "fft": settings["fft"], "max_gpu_mem": settings["max_gpu_mem"],
+           "max_host_mem": max(1 << 26, limit)}
     if on_cluster:
         return [{**run, "device": device}]
     kind, several = parse_device(device)

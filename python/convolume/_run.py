@@ -7,13 +7,14 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from . import _core
 from ._errors import InvalidArgument, Unavailable
 
 Progress = Callable[[float], object] | bool | None
 Device = str | int | Sequence[int]
+Fft = Literal["auto", "own", "fftw"]
 
 
 class Devices(TypedDict, total=False):
@@ -22,6 +23,7 @@ class Devices(TypedDict, total=False):
     device: Device
     workers: int | None
     max_gpu_mem: int | str | None
+    fft: Fft
 
 
 class Resources(Devices, total=False):
@@ -42,6 +44,9 @@ class Run(Resources, total=False):
         Number of CPU threads. None takes all processors that this process may run on.
     max_host_mem, max_gpu_mem : int or str, optional
         Limits of all host memory, and of each GPU's memory, in bytes or as text such as "8GiB".
+    fft : {"auto", "own", "fftw"}
+        Library of Fourier transforms on the CPU: convolume's own, FFTW (not in wheels), or for each transform the
+        faster one.
     progress : callable or bool, optional
         A function that is called with the fraction done, or True for a bar drawn by tqdm.
     """
@@ -57,11 +62,11 @@ _gpu_process: int | None = None  # id of the process that has used a GPU
 
 
 def engines(options: Mapping[str, Any]) -> _core.Engines:
-    """Returns the devices, threads and memory limit of GPUs in `options`. Other options are ignored."""
+    """Returns the devices, threads, memory limit of GPUs and transforms in `options`. Other options are ignored."""
     kind, gpus = parse_device(options.get("device", "auto"))
     _check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),
-                         max_gpu_mem=byte_size(options.get("max_gpu_mem")))
+                         max_gpu_mem=byte_size(options.get("max_gpu_mem")), fft=options.get("fft", "auto"))
 
 
 def log_plan(plan: Callable[[], object], options: Mapping[str, Any]) -> None:

@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--dry-run", action="store_true", help="only tell blocks, bytes and predicted time")
     run.add_argument("--device", default="auto", help="auto, cpu, gpu, gpu:0, gpu:0,1")
     run.add_argument("--threads", type=int, dest="workers", help="CPU threads of each process")
+    run.add_argument("--fft", default="auto", choices=["auto", "own", "fftw"], help="transforms on the CPU")
     run.add_argument("--max-host-mem", help="of each process, such as 8GiB")
     run.add_argument("--max-gpu-mem")
     run.add_argument("--json", action="store_true", help="one JSON object to standard output")

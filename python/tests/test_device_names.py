@@ -26,12 +26,12 @@ def test_refused(device):
 
 @pytest.mark.parametrize("device", ["gpu:0,1", "gpu:0+1", (0, 1), [0, 1]])
 def test_each_of_several_gpus_takes_blocks(device):
-    lanes = _lanes({"device": device, "workers": None, "max_gpu_mem": None}, 1 << 30, 1, False)
+    lanes = _lanes({"device": device, "workers": None, "fft": "auto", "max_gpu_mem": None}, 1 << 30, 1, False)
     assert [lane["device"] for lane in lanes] == [0, 1]
     assert [lane["max_host_mem"] for lane in lanes] == [1 << 29, 1 << 29]
 
 
 @pytest.mark.parametrize(("device", "want"), [("gpu:1", 1), (1, 1), ("cpu", "cpu")])
 def test_one_device_takes_all_blocks(device, want):
-    lanes = _lanes({"device": device, "workers": None, "max_gpu_mem": None}, 1 << 30, 1, False)
+    lanes = _lanes({"device": device, "workers": None, "fft": "auto", "max_gpu_mem": None}, 1 << 30, 1, False)
     assert [lane["device"] for lane in lanes] == [want]

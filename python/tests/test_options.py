@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem
+from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem, _run
 
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "PsfOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
@@ -53,7 +53,7 @@ def test_description_is_that_of_the_library():
     (_deconvolve_options.Acceleration, "DeconvolveOptions", "acceleration"),
     (_filters.FilterMethod, "FilterOptions", "method"),
     (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
-    (_optics.PhantomKind, "PhantomOptions", "kind")])
+    (_optics.PhantomKind, "PhantomOptions", "kind"), (_run.Fft, "Engines", "fft")])
 def test_types_name_the_values_of_the_library(literal, table, name):
     choices = next(one["choices"] for one in _core.describe_options(table) if one["name"] == name)
     assert sorted(typing.get_args(literal)) == sorted(choices)
