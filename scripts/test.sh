@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds everything with warnings as errors and runs all tests.
 #   scripts/test.sh [PRESET [CMAKE_OPTION...]]
-# PRESET: one of CMakePresets.json, default release. CC and CXX choose the compiler.
+# PRESET: one of CMakePresets.json, default release. CC and CXX choose the compiler, CONVOLUME_TEST_BUILD
+# the folder of the build.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -48,7 +49,7 @@ esac
 # Benchmarks are compiled but not run.
 set -- -DCONVOLUME_BENCH_OPTIONS=-O0 "$@"
 
-build=build/test-$preset${CXX:+-$(basename "$CXX")}
+build=${CONVOLUME_TEST_BUILD:-build/test-$preset${CXX:+-$(basename "$CXX")}}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"
 cmake --build "$build"

@@ -3,9 +3,9 @@
 # Builds the wheel of the Python package for this machine's Python, and tests it in an environment
 # without other packages.
 #   scripts/wheel.sh [--cuda ARCHITECTURES] [--no-test]
-# The wheel is in build/wheels. It holds the libraries that it needs (FFTW, libtiff, HDF5, …). HDF5
-# in it does not read from S3. As it includes FFTW, the whole wheel is under the GPL. It computes on
-# the CPU and, with --cuda, on GPUs: ARCHITECTURES has the form of CMAKE_CUDA_ARCHITECTURES, such as
+# The wheel is in build/wheels. It holds the libraries that it needs (libtiff, HDF5, …). HDF5 in it does
+# not read from S3, and libtiff no JBIG. It has no FFTW and no other library under the GPL. It computes
+# on the CPU and, with --cuda, on GPUs: ARCHITECTURES has the form of CMAKE_CUDA_ARCHITECTURES, such as
 # "80-real;90". It does not include cuFFT, which an extra installs for the CUDA version of the build:
 # pip install "convolume[cuda13]". If Python 3.12 or later makes the wheel, it works with that version
 # and all later ones.
@@ -44,12 +44,19 @@ if readelf -d build/wheel/cli/convolume | grep -q 'libcairo'; then
     echo "wheel.sh: a shared Cairo needs X11, which is not on every machine; Cairo has to be linked statically" >&2
     exit 1
 fi
-scripts/wheel_without_network.sh build/wheel-stand-ins
+scripts/wheel_stand_ins.sh build/wheel-stand-ins
 LD_LIBRARY_PATH="$root/build/wheel-stand-ins:$root/build/wheel" PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -z 9 \
     -w build/wheels build/wheel-unrepaired/*.whl
 ls -l build/wheels
 size=$(wc -c <"$(echo build/wheels/*.whl)")
 [ "$size" -le "$most_bytes" ] || { echo "wheel.sh: the wheel has $size bytes, more than $most_bytes" >&2; exit 1; }
+
+# JBIG-KIT's stand-in is a few kilobytes; FFTW has none.
+if "$venv/bin/python" -m zipfile -l build/wheels/*.whl |
+    awk '/libfftw/ || (/libjbig/ && $NF > 30000) { print; found = 1 } END { exit !found }'; then
+    echo "wheel.sh: the wheel has these libraries, which are under the GPL" >&2
+    exit 1
+fi
 
 [ -n "$test" ] || exit 0
 fresh=build/wheel-venv
