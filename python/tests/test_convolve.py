@@ -362,3 +362,17 @@ def test_forked_processes():
     assert os.read(reading, 1) == b"y"
     os.close(reading)
     os.close(writing)
+
+
+def test_libraries_of_transforms():
+    random = np.random.default_rng(44)
+    image, kernel = random.random((20, 30, 40), np.float32), random.random((9, 9, 9), np.float32)
+    own = convolume.convolve(image, kernel, method="in-core", device="cpu", fft="own")
+    try:
+        other = convolume.convolve(image, kernel, method="in-core", device="cpu", fft="fftw")
+    except convolume.Unavailable as error:
+        assert "built without FFTW: leave out fft" in str(error)
+    else:
+        np.testing.assert_allclose(own, other, rtol=1e-5)
+    with pytest.raises(ValueError, match='auto, own or fftw, not "mkl"'):
+        convolume.convolve(image, kernel, device="cpu", fft="mkl")
