@@ -30,7 +30,7 @@ struct ColumnFftArguments {
     const int* radices;
     index_t stages;
     const Real* twiddles;
-    ColumnTransform<Real> transform;
+    const ColumnTransform<Real>& transform;
     Real* scratch;
 };
 

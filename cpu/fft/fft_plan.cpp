@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <type_traits>
 #include <vector>
 
 #include "convolume/volume.hpp"
@@ -17,22 +16,16 @@ namespace convolume::cpu {
 
 namespace {
 
-// Returns the length up to which FFTW, with estimated plans, was measured to be faster than own
-// transforms (bench/fft.cpp): for few rows, and for complex rows whose length is a multiple of 64.
-template <class Real>
-index_t longest_by_fftw(const TransformBatch& transforms, TransformKind kind) {
-    constexpr index_t many_rows = 8;
-    if (is_complex(kind)) return transforms.count == 1 || transforms.length % 64 == 0 ? 640 : 0;
-    if (transforms.count >= many_rows) return 0;
-    return std::is_same_v<Real, float> ? 128 : 1024;
-}
-
-// Returns whether FFTW computes transforms whose library is chosen automatically. Lengths that own
-// transforms compute by a chirp are always faster by FFTW.
+// Returns whether FFTW computes transforms whose library is chosen automatically. Its estimated
+// plans were measured to be faster (bench/fft.cpp) for short lengths of single or few rows, and of
+// complex rows if the length is a multiple of 64. Lengths that own transforms compute by a chirp
+// are always faster by FFTW.
 template <class Real>
 bool fftw_is_faster(const TransformBatch& transforms, TransformKind kind) {
-    return !OwnFft<Real>::takes(transforms.length) ||
-           transforms.length <= longest_by_fftw<Real>(transforms, kind);
+    const index_t length = transforms.length, count = transforms.count;
+    if (!OwnFft<Real>::takes(length)) return true;
+    if (is_complex(kind)) return length <= 384 && (count == 1 || length % 64 == 0);
+    return length <= 192 && count < 8;
 }
 
 template <class Real>

@@ -35,12 +35,11 @@ HWY_INLINE void store_transposed(D d, hn::Vec<D>* x, Real* to, [[maybe_unused]] 
 #endif
 }
 
-template <int width, class Real>
+template <int width, bool inverse, class Real>
 void begin(const LineBegin<Real>& line) {
     const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
     using D = hn::CappedTag<Real, static_cast<std::size_t>(width)>;
     const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const auto sign = hn::Set(d, line.inverse ? Real(-0.0) : Real(0));
     const Real* twiddles = line.twiddles;
     for (index_t group = 0; group < line.row_length;
          group += width, twiddles += 2 * width * width) {
@@ -51,7 +50,7 @@ void begin(const LineBegin<Real>& line) {
             CONVOLUME_UNROLL
             for (int i = 0; i < width; ++i) {
                 hn::LoadInterleaved2(d, from + i * 2 * line.row_length, x[i].re, x[i].im);
-                x[i].im = hn::Xor(x[i].im, sign);
+                if constexpr (inverse) x[i].im = hn::Neg(x[i].im);
             }
             dft<width>(d, x);
             hn::Vec<D> re[static_cast<unsigned>(width)], im[static_cast<unsigned>(width)];
@@ -71,6 +70,10 @@ void begin(const LineBegin<Real>& line) {
     }
 }
 
+template <int width, class Real>
+void begin(const LineBegin<Real>& line) {
+    line.inverse ? begin<width, true>(line) : begin<width, false>(line);
+}
 void begin_float(const LineBegin<float>& line) {
     line.width == 16 ? begin<16>(line) : begin<8>(line);
 }

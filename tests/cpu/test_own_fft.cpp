@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares own transforms with transforms in long double, which are computed by their definition
-// for each prime factor of the length.
+// Compares own transforms with transforms in extended precision.
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <numbers>
 #include <thread>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "cpu/fft/own_fft.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/reference_fft.hpp"
 
 using namespace convolume;
 using convolume::cpu::OwnFft;
@@ -28,47 +27,17 @@ std::size_t at(index_t i) {
     return static_cast<std::size_t>(i);
 }
 
-/// Transforms `length` samples that are `stride` apart by decimation in time.
-void transform(const Precise* in, index_t stride, index_t length, const std::vector<Precise>& roots,
-               Precise* out) {
-    if (length == 1) {
-        *out = *in;
-        return;
-    }
-    index_t prime = 2;
-    while (length % prime != 0) ++prime;
-    const index_t part = length / prime, all = static_cast<index_t>(roots.size());
-    for (index_t j = 0; j < prime; ++j)
-        transform(in + j * stride, stride * prime, part, roots, out + j * part);
-    std::vector<Precise> terms(at(prime));
-    for (index_t k = 0; k < part; ++k) {
-        for (index_t j = 0; j < prime; ++j)
-            terms[at(j)] = out[j * part + k] * roots[at(j * k * (all / length))];
-        for (index_t i = 0; i < prime; ++i) {
-            Precise sum = terms[0];
-            for (index_t j = 1; j < prime; ++j)
-                sum += terms[at(j)] * roots[at(i * j % prime * (all / prime))];
-            out[i * part + k] = sum;
-        }
-    }
-}
-
 /// A random signal of numbers that float holds exactly, and its transform.
 struct Reference {
     std::vector<Precise> samples, spectrum;
 
-    Reference(index_t length, testing::Random& random) : samples(at(length)), spectrum(at(length)) {
+    Reference(index_t length, testing::Random& random) : samples(at(length)) {
         constexpr index_t range = 1 << 20;
         for (Precise& sample : samples)
             sample = Precise(static_cast<long double>(random.integer(-range, range)),
                              static_cast<long double>(random.integer(-range, range))) /
                      static_cast<long double>(range);
-        std::vector<Precise> roots(at(length));
-        for (index_t k = 0; k < length; ++k)
-            roots[at(k)] = std::polar(1.0L, -2 * std::numbers::pi_v<long double> *
-                                                static_cast<long double>(k) /
-                                                static_cast<long double>(length));
-        transform(samples.data(), 1, length, roots, spectrum.data());
+        spectrum = testing::extended_transform(samples, testing::forward_sign);
     }
 
     index_t length() const { return static_cast<index_t>(samples.size()); }

@@ -66,17 +66,23 @@ inline void transform_forward(const Extended* in, std::size_t stride, Extended* 
 inline constexpr int forward_sign = -1, inverse_sign = 1;
 
 /// Returns the transform without normalization, Σ_n x[n] e^{sign 2πi nk/length}.
-inline std::vector<std::complex<double>> reference_transform(
-    const std::vector<std::complex<double>>& signal, int sign) {
+inline std::vector<std::complex<long double>> extended_transform(
+    const std::vector<std::complex<long double>>& signal, int sign) {
     // An inverse transform is a forward one between conjugations.
     std::vector<detail::Extended> in, out(signal.size());
-    for (const std::complex<double>& x : signal) in.push_back({x.real(), -sign * x.imag()});
+    for (const std::complex<long double>& x : signal) in.push_back({x.real(), -sign * x.imag()});
     detail::transform_forward(in.data(), 1, out.data(), in.size(),
                               detail::roots_of_unity(in.size()));
-    std::vector<std::complex<double>> result;
-    for (const detail::Extended& x : out)
-        result.emplace_back(static_cast<double>(x.re), static_cast<double>(-sign * x.im));
+    std::vector<std::complex<long double>> result;
+    for (const detail::Extended& x : out) result.emplace_back(x.re, -sign * x.im);
     return result;
+}
+
+/// Returns the same, rounded to double precision.
+inline std::vector<std::complex<double>> reference_transform(
+    const std::vector<std::complex<double>>& signal, int sign) {
+    const auto extended = extended_transform({signal.begin(), signal.end()}, sign);
+    return {extended.begin(), extended.end()};
 }
 
 }  // namespace convolume::testing
