@@ -3,7 +3,8 @@
 // batches that plans of images and signals use. Prints nanoseconds a sample and FFTW's time in
 // units of the own time, which is above 1 if own transforms are faster.
 //
-// Arguments choose groups: signals, rows, columns, long. Without arguments all groups run.
+// Arguments choose groups: signals, rows, columns, long. Without arguments all groups run. With
+// --wait as the first argument, it waits for a line of its input after each case (fft_peers.py).
 
 #include <fftw3.h>
 
@@ -26,6 +27,7 @@ using cpu::TransformKind;
 
 namespace {
 
+bool wait_after_case = false;
 constexpr int rounds = 7;
 constexpr double least_seconds = 2e-3;
 
@@ -102,6 +104,7 @@ class Contest {
                     static_cast<long>(batch_.length), static_cast<long>(batch_.count),
                     best[0] / samples, best[1] / samples, best[1] / best[0]);
         std::fflush(stdout);
+        if (wait_after_case) std::getchar();
         return best[1] / best[0];
     }
 
@@ -210,7 +213,9 @@ void run_long(Ratios& ratios) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    const std::vector<std::string> chosen(arguments + 1, arguments + count);
+    std::vector<std::string> chosen(arguments + 1, arguments + count);
+    wait_after_case = !chosen.empty() && chosen.front() == "--wait";
+    if (wait_after_case) chosen.erase(chosen.begin());
     const std::pair<const char*, void (*)(Ratios&)> groups[] = {{"signals", run_signals},
                                                                 {"rows", run_image_rows},
                                                                 {"columns", run_columns},
