@@ -51,8 +51,8 @@ constexpr double from_half_to_all = 1.25;
 /// photons that noise blurs thin structures in it as well, and the halves are nearest too early.
 constexpr double from_half_to_all_of_thin = 1.7;
 /// Largest likeness of a thin object to itself when it is moved by the PSF's reach: filaments and
-/// beads have 0.1 and less, objects with areas 0.6 and more.
-constexpr double most_likeness_of_thin = 0.5;
+/// beads have 0.1 and less, a cell with fine structures 0.5, and other cells 0.8.
+constexpr double most_likeness_of_thin = 0.3;
 /// Height of the PSF at its reach, relative to its center.
 constexpr double height_at_reach = 0.1;
 /// Number of iterations on the image that one of the coarse start stands for.
