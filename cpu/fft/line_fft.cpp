@@ -54,12 +54,13 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
         if ((width == most_width && !wide) || length < width * width) continue;
         // A transform in registers, and a transposition.
         const index_t others = length / width;
-        constexpr double begin = 1.5;
+        constexpr double begin = 2;
         if (length % width == 0 && takes(others))
-            compare({width, others, width, true,
-                     static_cast<double>(width) * (begin * static_cast<double>(others) +
-                                                   predicted_column_cost(others, width) *
-                                                       cache_factor<Real>(others, width))});
+            compare(
+                {width, others, width, true,
+                 static_cast<double>(width) *
+                     (begin * static_cast<double>(round_up(others, width)) +
+                      predicted_column_cost(others, width) * cache_factor<Real>(others, width))});
         for (index_t column = width; column * width <= length; ++column) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;
