@@ -28,12 +28,12 @@ double cache_factor(index_t length, index_t width) {
 }
 
 double predicted_column_cost(index_t length, index_t width) {
-    struct Stage {
+    struct RadixCost {
         int radix;
         double cost;
     };
-    constexpr Stage stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
-                                {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
+    constexpr RadixCost stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
+                                    {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
     double sum = 0;
     index_t rest = length;
     for (const auto& [radix, cost] : stages)
