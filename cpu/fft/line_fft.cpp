@@ -28,12 +28,12 @@ double cache_factor(index_t length, index_t width) {
 }
 
 double predicted_column_cost(index_t length, index_t width) {
-    struct Stage {
+    struct RadixCost {
         int radix;
         double cost;
     };
-    constexpr Stage stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
-                                {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
+    constexpr RadixCost stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
+                                    {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
     double sum = 0;
     index_t rest = length;
     for (const auto& [radix, cost] : stages)
@@ -54,12 +54,13 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
         if ((width == most_width && !wide) || length < width * width) continue;
         // A transform in registers, and a transposition.
         const index_t others = length / width;
-        constexpr double begin = 1.5;
+        constexpr double begin = 2;
         if (length % width == 0 && takes(others))
-            compare({width, others, width, true,
-                     static_cast<double>(width) * (begin * static_cast<double>(others) +
-                                                   predicted_column_cost(others, width) *
-                                                       cache_factor<Real>(others, width))});
+            compare(
+                {width, others, width, true,
+                 static_cast<double>(width) *
+                     (begin * static_cast<double>(round_up(others, width)) +
+                      predicted_column_cost(others, width) * cache_factor<Real>(others, width))});
         for (index_t column = width; column * width <= length; ++column) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;

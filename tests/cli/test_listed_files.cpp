@@ -83,7 +83,7 @@ struct Files : TemporaryFolder {
     }
     void run() {
         run_many_files(
-            request, many, "",
+            request, many,
             [this](const WorkerResources& choice, const ExpectedVolumes& expected) -> StepsFactory {
                 CHECK(expected.size() == 1);
                 CHECK(expected.begin()->second == 6);
