@@ -10,7 +10,7 @@ with a depth and an index that are wrong. The rules are
 
 - a number of 30 iterations, without a coarse start
 - halves: the number after which an estimate from half of the photons is nearest to 35, 55 or 80 iterations on the other
-  half, and 1.25 times that
+  half, and 1.25 times that, where the coarse start counts as 14 iterations more
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
@@ -29,6 +29,7 @@ import convolume
 SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 80, 20, (35, 55, 80)
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8
+COARSE_COUNTS = 14  # iterations that the coarse start stands for
 
 
 def restore(image, psf, background, coarse):
