@@ -53,6 +53,9 @@ constexpr double from_half_to_all_of_thin = 1.7;
 /// Largest likeness of a thin object to itself when it is moved by the PSF's reach: filaments and
 /// beads have 0.1 and less, a cell with fine structures 0.5, and other cells 0.8.
 constexpr double most_likeness_of_thin = 0.3;
+/// Least number of iterations, with those of the coarse start, that half of the photons of a thin
+/// object bear. Beads as smooth as the PSF bear fewer.
+constexpr double least_of_thin = 30;
 /// Height of the PSF at its reach, relative to its center.
 constexpr double height_at_reach = 0.1;
 /// Number of iterations on the image that one of the coarse start stands for.
@@ -378,12 +381,13 @@ DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedIma
         found.searched += stage.searched;
         const bool is_judged = stage.best <= judged_share * most;
         if (!is_judged && most < iterations_ && stage.fits()) continue;
-        const bool is_thin =
-            reference == first_reference && stage.fits() && stage.likeness < most_likeness_of_thin;
+        const double before = coarse_ ? share_of_coarse * problem_.options.coarse_start : 0;
+        const bool is_thin = reference == first_reference && stage.fits() &&
+                             stage.best + before >= least_of_thin &&
+                             stage.likeness < most_likeness_of_thin;
         const double factor = !is_judged ? 1
                               : is_thin  ? from_half_to_all_of_thin
                                          : from_half_to_all;
-        const double before = coarse_ ? share_of_coarse * problem_.options.coarse_start : 0;
         const auto of_all = static_cast<int>(std::lround(factor * (stage.best + before) - before));
         found.iterations = std::min(iterations_, of_all);
         return found;
