@@ -13,8 +13,8 @@ and depth (`matched`), or for no depth (`no depth`), or it is the one of the for
 background itself; other programs get the image less both. `best` is the best of all estimates that RUNS keeps, with
 and without a coarse start, which takes most of the time. CPU seconds are those of the whole process.
 
-Other programs are deconwolf (`dw` on PATH; needs tifffile), RedLionfish and scikit-image (if they can be imported), with
-40, 10 and 30 iterations.
+Other programs are deconwolf (`dw` on PATH; needs tifffile), RedLionfish and scikit-image (if they can be imported),
+with 40, 10 and 30 iterations.
 """
 
 import argparse

@@ -25,9 +25,9 @@ class Recording:
 
 
 def make_psf(shape, specimen_index, depth, na=NA):
-    """Returns the PSF of Gibson and Lanni's layers (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a specimen
-    of another index, as a vector field: the integrals of Richards and Wolf (Proc. R. Soc. A 253:358, 1959). A voxel has
-    the mean over its volume. The sum is 1, and the focus is in the middle plane."""
+    """Returns the PSF of Gibson and Lanni's layers (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a
+    specimen of another index, as a vector field: the integrals of Richards and Wolf (Proc. R. Soc. A 253:358, 1959). A
+    voxel has the mean over its volume. The sum is 1, and the focus is in the middle plane."""
     sine = (np.arange(200) + 0.5) / 200 * na
     cosine = np.sqrt(IMMERSION**2 - sine**2)
     path = depth * (np.sqrt(specimen_index**2 - sine**2) - specimen_index - (cosine - IMMERSION))

@@ -154,10 +154,10 @@ struct DeconvolveOptions {
     std::optional<double> stop;
     /// A search finds the number of iterations, which is at most `iterations`. Deconvolver divides
     /// the photons of the image's brightest part at random into two halves. It restores one half by
-    /// 50 iterations, and more if the number turns out to be near 50 and the model fits. It finds
+    /// 80 iterations, and more if the number turns out to be near 80 and the model fits. It finds
     /// after how many iterations the other half's estimate is nearest to that. The whole image then
-    /// takes this number, or up to 1.25 times it, since it has all photons. DeviceDeconvolver sets
-    /// one photon in eight apart, and takes the number after which the others predict these best.
+    /// takes a quarter more or, of thin objects, 70 % more. DeviceDeconvolver sets one photon in
+    /// eight apart, and takes the number after which the others predict these best.
     /// For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
     /// Photons for each unit of the image, by which photons are drawn, for hold_out, splits and
