@@ -55,6 +55,7 @@ constexpr auto process_options = std::to_array<ProcessOption>({
     {groups::machine, "--threads", "N", "CPU threads of each process"},
     {groups::machine, "--max-host-mem", "SIZE", "Memory limit of each process, such as 8GiB"},
     {groups::machine, "--max-gpu-mem", "SIZE", "Memory limit of each GPU"},
+    {groups::machine, "--fft", "auto|own|fftw", "Library of transforms on the CPU (default auto)"},
     {groups::output, "--output-type", "TYPE", "Pixel type of the result (default float32)"},
     {groups::output, "--zarr-format", "2|3", "Version of the Zarr format (default 3)"},
     {groups::output, "--chunks", "Z,Y,X", "Samples that are compressed at once"},

@@ -180,7 +180,21 @@ FftPlan<Real>::FftPlan(const TransformBatch& transforms, TransformKind kind, voi
         transforms_ = std::make_unique<const ChirpFft<Real>>(transforms, kind);
 }
 
+template <class Real>
+index_t fft_pair_bytes(index_t length, bool complex_data, int threads) {
+    // Complex samples of a row; a real row of even length is transformed as half as many.
+    const index_t samples = complex_data || length % 2 != 0 ? length : length / 2;
+    const auto row_bytes = checked_multiply(samples, static_cast<index_t>(sizeof(Real)));
+    // Twiddle factors of the row, of its columns, and of the step to the spectrum of real samples.
+    const index_t table_bytes = checked_multiply(row_bytes, 4);
+    // Two tiles, and a row in front of them. Each plan keeps the memory of one thread.
+    const index_t scratch_bytes = checked_multiply(row_bytes, 6);
+    return checked_add(2 * table_bytes, checked_multiply(scratch_bytes, threads + 1));
+}
+
 template class FftPlan<float>;
 template class FftPlan<double>;
+template index_t fft_pair_bytes<float>(index_t, bool, int);
+template index_t fft_pair_bytes<double>(index_t, bool, int);
 
 }  // namespace convolume::cpu

@@ -58,4 +58,9 @@ class FftPlan {
     bool uses_fftw_ = false;
 };
 
+/// Returns the memory of a forward and an inverse plan of one row of `length`, and of `threads`
+/// threads that transform at once: an upper limit of what own transforms take. FFTW takes less.
+template <class Real>
+index_t fft_pair_bytes(index_t length, bool complex_data, int threads);
+
 }  // namespace convolume::cpu

@@ -185,6 +185,12 @@ class OverlapSave : public CpuFilters {
     index_t aliased_;  ///< aliased samples at the start of a segment
 };
 
+// Returns the memory of transforms of a segment, two of which are one complex row if data are real.
+template <class Sample>
+index_t fft_bytes(const FilterSpec& spec, int threads) {
+    return fft_pair_bytes<real_of<Sample>>(spec.segment, true, threads);
+}
+
 }  // namespace
 
 index_t overlap_save_useful(const FilterSpec& spec) {
@@ -194,9 +200,10 @@ index_t overlap_save_useful(const FilterSpec& spec) {
 index_t overlap_save_bytes(const FilterSpec& spec, int threads) {
     return visit_sample_type(spec, [&](auto tag) {
         using Sample = typename decltype(tag)::type;
-        return checked_add(SegmentBank<Sample>::bytes(spec),
-                           Buffer::rounded_bytes(checked_multiply(
-                               OverlapSave<Sample>::scratch_bytes(spec), threads)));
+        return checked_add(checked_add(SegmentBank<Sample>::bytes(spec),
+                                       Buffer::rounded_bytes(checked_multiply(
+                                           OverlapSave<Sample>::scratch_bytes(spec), threads))),
+                           fft_bytes<Sample>(spec, threads));
     });
 }
 
@@ -341,7 +348,9 @@ index_t overlap_add_bytes(const FilterSpec& spec, index_t results, int threads) 
             checked_add(SegmentBank<Sample>::bytes(spec),
                         Buffer::rounded_bytes(
                             checked_multiply(OverlapAdd<Sample>::scratch_bytes(spec), threads))),
-            section_bytes<Sample>(spec, overlap_add_section_samples(spec), results, threads));
+            checked_add(
+                section_bytes<Sample>(spec, overlap_add_section_samples(spec), results, threads),
+                fft_bytes<Sample>(spec, threads)));
     });
 }
 

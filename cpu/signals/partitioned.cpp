@@ -241,7 +241,8 @@ index_t partitioned_bytes(const FilterSpec& spec, index_t results, int threads) 
         for (const index_t more :
              {Method::signal_bytes(spec, results),
               checked_multiply(Method::scratch_bytes(spec), threads),
-              section_bytes<Sample>(spec, section_length(spec), results, threads)})
+              section_bytes<Sample>(spec, section_length(spec), results, threads),
+              fft_pair_bytes<real_of<Sample>>(spec.segment, is_complex_sample<Sample>, threads)})
             bytes = checked_add(bytes, Buffer::rounded_bytes(more));
         return bytes;
     });

@@ -335,14 +335,14 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
 
 def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
     """Returns the sums of a filter whose `cval`, outside the image, is NaN or an infinity."""
-    weights = one.weights.on_host() if isinstance(one.weights, GpuNumbers) else one.weights
+    weights = np.real(one.weights.on_host() if isinstance(one.weights, GpuNumbers) else one.weights)
     cval = complex(one.cval).real
     sums = convolved(image, one.weights, precision, resources, center=one.center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
     on_host = resources._replace(device="cpu")
     positive, negative = (convolved(nothing, which.astype(np.float32), "float32", on_host, center=one.center,
                                     boundary="constant", cval=1.0) > 0.5
-                          for which in (weights.real > 0, weights.real < 0))
+                          for which in (weights > 0, weights < 0))
     outside = np.zeros(image.shape, sums.dtype)
     outside[positive] += cval
     outside[negative] -= cval
