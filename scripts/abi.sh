@@ -8,7 +8,7 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-[ $# -ge 1 ] && [ $# -le 2 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+case $# in 1 | 2) ;; *) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 scripts/install_packages.sh build abi
 
 # Prints the folder with the libraries of a commit, which it builds if it has not been built.
