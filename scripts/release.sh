@@ -38,15 +38,17 @@ export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
 make_sources() {
     rm -rf "$1"
     mkdir -p "$1/unpacked"
-    git -c tar.umask=0022 archive --format=tar --prefix="convolume-$version/" HEAD |
+    # Debian keeps its folder apart from the tarball.
+    git -c tar.umask=0022 archive --format=tar --prefix="convolume-$version/" HEAD -- . ':!debian' |
         xz -6 -T1 >"$1/convolume-$version.tar.xz"
-    # dpkg-source wants the sources unpacked, and the tarball under Debian's name beside them.
     tar -xf "$1/convolume-$version.tar.xz" -C "$1/unpacked"
+    git archive --prefix="convolume-$version/" HEAD debian | tar -x -C "$1/unpacked"
     cp "$1/convolume-$version.tar.xz" "$1/unpacked/convolume_$version.orig.tar.xz"
     (cd "$1/unpacked" && dpkg-source --build "convolume-$version")
     rm -rf "$1/unpacked/convolume-$version"
     mv "$1"/unpacked/* "$1"
     rmdir "$1/unpacked"
+    lintian --fail-on error "$1"/*.dsc
     scripts/sbom.py >"$1/convolume-$version.cdx.json"
 }
 
