@@ -6,7 +6,7 @@
     spack dev-build --source-path . convolume@0.1.0
 """
 
-from spack.package import *
+from spack.package import conflicts, depends_on, license, variant, version
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 
