@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, spdx, paths, types, commits; default all of them.
+# PART: format, tidy, shell, python, workflows, packages, spdx, paths, types, commits; default all of them.
 # --fix repairs the findings of format, python and spdx. tidy checks the files that changed since
 # --base: by default the commit where the branch left origin/main, or the last commit if nothing
 # changed since. paths checks that files named in comments and pages exist, types that no two types
-# share a name, and commits the subjects of commits since the last tag.
+# share a name, and commits the subjects of commits since the last tag. packages checks recipes of
+# packages, and that all files name the same version.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -16,12 +17,12 @@ while [ $# -gt 0 ]; do
     case $1 in
         --fix) fix=1 ;;
         --base) base=${2:?--base takes a commit}; shift ;;
-        -*) sed -n '4,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        -*) sed -n '4,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
         *) break ;;
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows spdx paths types commits tidy
+[ $# -gt 0 ] || set -- format shell python workflows packages spdx paths types commits tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
@@ -45,7 +46,7 @@ check_format() {
 }
 
 check_shell() {
-    sources '*.sh' .ci/run | xargs shellcheck
+    sources '*.sh' .ci/run debian/tests/command debian/tests/library | xargs shellcheck
 }
 
 check_python() {
@@ -58,6 +59,18 @@ check_workflows() {
     schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
     schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
     schema vendor.citation-file-format CITATION.cff
+    # Also finds expressions that do not exist, and steps that could leak tokens.
+    pypi zizmor --offline --quiet --min-severity high --config .github/zizmor.yml .github/workflows
+}
+
+check_packages() {
+    scripts/version.py --check
+    pypi hadolint packaging/docker/Dockerfile
+    pypi validate-pyproject pyproject.toml python/napari_convolume/pyproject.toml
+    pypi python scripts/check_recipe.py packaging/conda/recipe.yaml
+    if command -v dh >/dev/null; then
+        make -n -f debian/rules build >/dev/null
+    fi
 }
 
 check_spdx() {
@@ -130,7 +143,7 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | spdx | paths | types | commits | tidy) ;;
+        format | shell | python | workflows | packages | spdx | paths | types | commits | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"

@@ -12,7 +12,8 @@ identifier='SPDX-License-Identifier: Apache-2.0'
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2046 # names of sources have no spaces
     set -- $(git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' \
-        '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' .ci/run)
+        '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' '*Dockerfile' '*.def' packaging/conda/recipe.yaml \
+        .ci/run debian/rules debian/tests/command debian/tests/library)
 fi
 status=0
 for file in "$@"; do

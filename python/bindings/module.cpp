@@ -85,7 +85,7 @@ NB_MODULE(_core, module) {
     module.doc() = "The compiled part of convolume. Its names may change: use the package's.";
     module.def(
         "version", [] { return convolume::version(); },
-        "Returns the version of the library, such as \"0.1.0\".");
+        "Returns the version of the library, such as \"1.2.3\".");
     nanobind::register_exception_translator(convolume::python::translate);
     convolume::python::bind_option_names(module);
     convolume::python::bind_machine(module);
