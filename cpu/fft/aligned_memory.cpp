@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/fft/aligned_memory.hpp"
 
-#include <utility>
+#include <cstring>
 
 namespace convolume::cpu {
 
@@ -37,24 +37,29 @@ thread_local KeptScratch kept;
 
 }  // namespace
 
+// A kept block begins with the address of the next one.
 ScratchKeeper::~ScratchKeeper() {
-    if (kept_ != nullptr) ::operator delete(kept_, AlignedAllocator<char>::alignment);
+    while (void* const block = kept_) {
+        std::memcpy(&kept_, block, sizeof kept_);
+        ::operator delete(block, AlignedAllocator<char>::alignment);
+    }
 }
 
 void* ScratchKeeper::take(std::size_t bytes) {
     {
         const std::lock_guard lock(mutex_);
-        if (kept_ != nullptr) return std::exchange(kept_, nullptr);
+        if (void* const block = kept_) {
+            std::memcpy(&kept_, block, sizeof kept_);
+            return block;
+        }
     }
     return ::operator new(bytes, AlignedAllocator<char>::alignment);
 }
 
 void ScratchKeeper::give_back(void* block) noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        std::swap(kept_, block);
-    }
-    if (block != nullptr) ::operator delete(block, AlignedAllocator<char>::alignment);
+    const std::lock_guard lock(mutex_);
+    std::memcpy(block, &kept_, sizeof kept_);
+    kept_ = block;
 }
 
 FftScratch::FftScratch(std::size_t bytes, ScratchKeeper& keeper)

@@ -33,8 +33,9 @@ struct AlignedAllocator {
 template <class Real>
 using AlignedTable = std::vector<Real, AlignedAllocator<Real>>;
 
-/// Memory that outlives a transform: a block that any thread may take, so that a long transform
-/// need not ask the system for memory again.
+/// Memory that outlives transforms: blocks that any thread may take, as many as threads transform
+/// at once. Long transforms therefore do not ask the system for memory again, whose heaps would
+/// grow.
 class ScratchKeeper {
   public:
     ScratchKeeper() = default;
@@ -47,7 +48,7 @@ class ScratchKeeper {
 
   private:
     std::mutex mutex_;
-    void* kept_ = nullptr;
+    void* kept_ = nullptr;  ///< the last block given back
 };
 
 /// Scratch memory of one transform. A thread keeps up to 4 MiB until it ends; a larger block is the

@@ -187,9 +187,9 @@ index_t fft_pair_bytes(index_t length, bool complex_data, int threads) {
     const auto row_bytes = checked_multiply(samples, static_cast<index_t>(sizeof(Real)));
     // Twiddle factors of the row, of its columns, and of the step to the spectrum of real samples.
     const index_t table_bytes = checked_multiply(row_bytes, 4);
-    // Two tiles, and a row in front of them. Each plan keeps the memory of one thread.
+    // Two tiles, and a row in front of them. Each plan keeps the memory of all threads.
     const index_t scratch_bytes = checked_multiply(row_bytes, 6);
-    return checked_add(2 * table_bytes, checked_multiply(scratch_bytes, threads + 1));
+    return 2 * checked_add(table_bytes, checked_multiply(scratch_bytes, threads));
 }
 
 template class FftPlan<float>;

@@ -275,7 +275,7 @@ class Deconvolver:
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
                 second = None if deviations is None else deviations[index]
                 facts, accepted = self._execute(
-                    lambda *calls: core.execute(source, target, *calls, uncertainty=second),  # noqa: B023 (at once)
+                    lambda a, b, c: core.execute(source, target, a, b, c, second),  # noqa: B023 (called at once)
                     None if starts is None else starts[index], run, index, step)
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)

@@ -39,7 +39,7 @@ def page():
     rows = []
     for entry in tomllib.loads(ENTRIES.read_text(encoding="utf-8"))["exclusion"]:
         cases = "<br>".join(f"`{case}`" for case in entry["cases"])
-        rows.append(f"| {entry['library']}, `{entry['file']}` | {cases} | {entry['reason']} |\n")
+        rows.append(f"| {entry['library']}, `{entry['file'].removesuffix('.py')}` | {cases} | {entry['reason']} |\n")
     return HEAD + "".join(rows)
 
 
