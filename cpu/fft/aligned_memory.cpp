@@ -33,7 +33,7 @@ struct KeptScratch {
     }
 };
 
-thread_local KeptScratch kept;
+thread_local KeptScratch kept_scratch;
 
 }  // namespace
 
@@ -63,11 +63,11 @@ void ScratchKeeper::give_back(void* block) noexcept {
 }
 
 FftScratch::FftScratch(std::size_t bytes, ScratchKeeper& keeper)
-    : keeper_(keeper), of_thread_(bytes <= most_kept && !kept.in_use) {
+    : keeper_(keeper), of_thread_(bytes <= most_kept && !kept_scratch.in_use) {
     if (of_thread_) {
-        kept.grow(bytes);
-        kept.in_use = true;
-        data_ = kept.data;
+        kept_scratch.grow(bytes);
+        kept_scratch.in_use = true;
+        data_ = kept_scratch.data;
     } else {
         data_ = keeper.take(bytes);
     }
@@ -75,7 +75,7 @@ FftScratch::FftScratch(std::size_t bytes, ScratchKeeper& keeper)
 
 FftScratch::~FftScratch() {
     if (of_thread_)
-        kept.in_use = false;
+        kept_scratch.in_use = false;
     else
         keeper_.give_back(data_);
 }
