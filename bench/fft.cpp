@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/fft/own_fft.hpp"
-#include "cpu/fftw.hpp"
 
 using namespace convolume;
 using cpu::TransformBatch;
@@ -117,15 +117,8 @@ class Contest {
     Complex* complex(const Buffer& buffer) const { return buffer.as<Complex>(); }
 
     cpu::FftPlan<Real> plan() const {
-        constexpr auto effort = cpu::PlanningEffort::measured;
-        if (kind_ == TransformKind::real_forward)
-            return {batch_, reals(in_), complex(out_), effort};
-        if (kind_ == TransformKind::real_inverse)
-            return {batch_, complex(in_), reals(out_), effort};
-        return {batch_, complex(in_), complex(out_),
-                kind_ == TransformKind::forward ? cpu::FftDirection::forward
-                                                : cpu::FftDirection::inverse,
-                effort};
+        const cpu::FftPlanning measured{FftLibrary::fftw, cpu::PlanningEffort::measured};
+        return {batch_, kind_, in_.data(), out_.data(), measured};
     }
     template <class Fft>
     void execute(const Fft& fft) const {

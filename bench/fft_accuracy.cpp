@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
+#include "cpu/fft/fft_plan.hpp"
 #include "cpu/fft/own_fft.hpp"
-#include "cpu/fftw.hpp"
 #include "tests/support/reference_fft.hpp"
 
 using namespace convolume;
@@ -61,9 +61,8 @@ class Precision {
             std::transform(samples.begin(), samples.end(), in.as<Complex>(),
                            [](const Extended& x) { return Complex(x); });
         };
-        constexpr auto effort = cpu::PlanningEffort::quick;
-        const cpu::FftPlan<Real> fftw(one, in.as<Complex>(), out.as<Complex>(),
-                                      cpu::FftDirection::forward, effort);
+        const cpu::FftPlan<Real> fftw(one, TransformKind::forward, in.data(), out.data(),
+                                      {FftLibrary::fftw});
         fill();
         cpu::OwnFft<Real>(one, TransformKind::forward).execute(in.as<Complex>(), out.as<Complex>());
         own_.add(out.as<Complex>(), spectrum, samples.size());
@@ -75,8 +74,8 @@ class Precision {
         const cpu::TransformBatch one{length, 1, 1, length, 1, length};
         const Buffer in(length * index_t{sizeof(Real)});
         const Buffer out((length + 2) * index_t{sizeof(Complex)});
-        constexpr auto effort = cpu::PlanningEffort::quick;
-        const cpu::FftPlan<Real> fftw(one, in.as<Real>(), out.as<Complex>(), effort);
+        const cpu::FftPlan<Real> fftw(one, TransformKind::real_forward, in.data(), out.data(),
+                                      {FftLibrary::fftw});
         std::transform(samples.begin(), samples.end(), in.as<Real>(),
                        [](const Extended& x) { return static_cast<Real>(x.real()); });
         const std::size_t bins = samples.size() / 2 + 1;
