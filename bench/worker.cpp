@@ -97,9 +97,16 @@ EngineChoice engines_of(const Settings& settings) {
     return choice;
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // The problem that "prepare" has planned.
 struct Work {
     nlohmann::json plan;
+    double plan_seconds = 0;  ///< without the time in which images are made
     std::function<void(const ExecutionContext&)> run;
 };
 
@@ -118,11 +125,13 @@ Work prepare_convolve(const Settings& settings) {
     const Volume kernel = settings.text("values", "random") == "gaussian"
                               ? gaussian_volume(kernel_shape, 1)
                               : random_volume(kernel_shape, PixelType::float32);
+    const auto start = Clock::now();
     const auto convolver = std::make_shared<Convolver>(shape, kernel.view(), options,
                                                        engines_of(settings), type, result);
+    const double plan_seconds = seconds_since(start);
     const auto image = std::make_shared<Volume>(random_volume(shape, type));
     const auto output = std::make_shared<Volume>(convolver->output_shape(), result);
-    return {nlohmann::json::parse(convolver->plan().to_json()),
+    return {nlohmann::json::parse(convolver->plan().to_json()), plan_seconds,
             [=](const ExecutionContext& context) {
                 convolver->execute(image->view(), output->view(), context);
             }};
@@ -135,11 +144,13 @@ Work prepare_deconvolve(const Settings& settings) {
     options.iterations = static_cast<int>(settings.number("iterations", "5"));
     options.method = parse_deconvolve_method(settings.text("method", "rl"));
     const Volume psf = gaussian_volume(settings.shape("kernel", "9,9,9"), 2);
+    const auto start = Clock::now();
     const auto deconvolver =
         std::make_shared<Deconvolver>(shape, psf.view(), options, engines_of(settings));
+    const double plan_seconds = seconds_since(start);
     const auto image = std::make_shared<Volume>(random_volume(shape, PixelType::float32));
     const auto output = std::make_shared<Volume>(shape, PixelType::float32);
-    return {nlohmann::json::object(), [=](const ExecutionContext& context) {
+    return {nlohmann::json::object(), plan_seconds, [=](const ExecutionContext& context) {
                 deconvolver->execute(image->view(), output->view(), {}, context);
             }};
 }
@@ -152,8 +163,10 @@ Work prepare_filter(const Settings& settings) {
     options.method = parse_filter_method(settings.text("method", "auto"));
     options.segment = settings.number("segment", "0");
     const Volume bank = random_volume({1, filters, taps}, type);
+    const auto start = Clock::now();
     const auto filter_bank = std::make_shared<FilterBank>(
         shape, std::vector<ConstImageView>{bank.view()}, options, engines_of(settings), type);
+    const double plan_seconds = seconds_since(start);
     const auto signals =
         std::make_shared<Volume>(random_volume({1, shape.signals, shape.samples}, type));
     const auto results = std::make_shared<Volume>(
@@ -161,6 +174,7 @@ Work prepare_filter(const Settings& settings) {
     return {{{"method", to_string(filter_bank->plan().method)},
              {"segment", filter_bank->plan().segment},
              {"engine", filter_bank->plan().engine}},
+            plan_seconds,
             [=](const ExecutionContext& context) {
                 filter_bank->execute(signals->view(), results->view(), nullptr, context);
             }};
@@ -171,12 +185,6 @@ Work prepare(const std::string& work, const Settings& settings) {
     if (work == "deconvolve") return prepare_deconvolve(settings);
     if (work == "filter") return prepare_filter(settings);
     throw InvalidArgument(message("no work is called ", work));
-}
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 nlohmann::json run(const Work& work) {
@@ -203,9 +211,8 @@ nlohmann::json answer(const std::string& line, Work& work) {
     if (verb == "prepare") {
         words >> name;
         work = {};
-        const auto start = Clock::now();
         work = prepare(name, Settings(words));
-        return {{"plan_seconds", seconds_since(start)}, {"plan", work.plan}};
+        return {{"plan_seconds", work.plan_seconds}, {"plan", work.plan}};
     }
     if (verb == "run" && work.run) return run(work);
     throw InvalidArgument(message("'", line, "' is no request: write prepare WORK, run or quit"));
