@@ -344,8 +344,9 @@ def _beside_infinite(image: Array, one: Filter, precision: Precision, resources:
                                     boundary="constant", cval=1.0) > 0.5
                           for which in (weights > 0, weights < 0))
     outside = np.zeros(image.shape, sums.dtype)
-    outside[positive] += cval
-    outside[negative] -= cval
+    with np.errstate(invalid="ignore"):  # the sum of both infinities is NaN
+        outside[positive] += cval
+        outside[negative] -= cval
     return sums + (image.beside(outside) if isinstance(image, GpuNumbers) else outside)
 
 

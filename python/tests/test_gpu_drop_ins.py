@@ -93,6 +93,19 @@ def test_ndimage(library, mode, dtype):
     compare(library, ndimage.uniform_filter, image, 3, mode=mode)
 
 
+@pytest.mark.parametrize("cval", [np.inf, -np.inf, np.nan])
+def test_infinite_outside_of_images(library, cval):
+    image, weights = numbers((7, 9), "float64"), np.array([[1.0, 0.0, -2.0], [0.5, 1.0, 0.0]])
+    found = ndimage.correlate(on_gpu(library, image), on_gpu(library, weights), mode="constant", cval=cval)
+    values = found.cpu().numpy() if library.__name__ == "torch" else np.asarray(
+        found if library.__name__ == "jax" else library.asnumpy(found))
+    wider = np.pad(image, 2, constant_values=cval)
+    with np.errstate(invalid="ignore"):
+        want = sum(weights[row, column] * wider[1 + row:8 + row, 1 + column:10 + column]
+                   for row, column in np.argwhere(weights))
+    np.testing.assert_allclose(values, want, rtol=1e-12, atol=1e-11)
+
+
 def test_outputs_of_ndimage(library):
     image = numbers((8, 9), "float32")
     compare(library, ndimage.gaussian_filter, image, 1.0, output=np.uint8)
