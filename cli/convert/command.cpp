@@ -12,6 +12,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -64,7 +65,7 @@ bool ConvertSteps::applies_scaling() const {
 void ConvertSteps::plan(const ExecutionContext&) {
     output_metadata_ = input_metadata_;
     output_metadata_.images = 1;
-    storage_ = {.scaled = request_.scale_output};
+    storage_ = {.scaled = request_.scale_output, .threads = thread_count(0)};
     const std::string& type = request_.output_type;
     output_metadata_.type =
         resolve_output_type(storage_.scaled ? scaled_output_type(type, input_metadata_.type)

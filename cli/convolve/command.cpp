@@ -14,6 +14,7 @@
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -71,7 +72,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     output_metadata_ = input_metadata_;
     output_metadata_.images = 1;
     output_metadata_.scaling.reset();
-    result_ = {.scaled = request_.scale_output};
+    result_ = {.scaled = request_.scale_output, .threads = thread_count(request_.engines.threads)};
     output_metadata_.type = resolve_output_type(
         result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
                        : request_.output_type,

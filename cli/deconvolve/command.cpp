@@ -85,7 +85,7 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     output_metadata_ = input_metadata_;
     output_metadata_.images = 1;
     output_metadata_.scaling.reset();
-    result_ = {.scaled = request_.scale_output};
+    result_ = {.scaled = request_.scale_output, .threads = thread_count(request_.engines.threads)};
     output_metadata_.type = resolve_output_type(
         result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
                        : request_.output_type,
@@ -231,7 +231,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     std::optional<double> most;
     if (input_metadata_.microscope.significant_bits)
         most = std::ldexp(1.0, *input_metadata_.microscope.significant_bits) - 1;
-    pixels_.emplace(most);
+    pixels_.emplace(most, thread_count(request_.engines.threads));
     if (!request_.second_output.empty()) {
         io::ImageMetadata deviation = output_metadata_;
         deviation.type = PixelType::float32;

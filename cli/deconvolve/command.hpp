@@ -16,6 +16,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -117,7 +118,7 @@ class DeconvolveSteps : public ImageSteps {
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation
     std::optional<PixelCheck> pixels_;
-    LightCheck light_;
+    LightCheck light_{thread_count(request_.engines.threads)};
     std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
     std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c
 };

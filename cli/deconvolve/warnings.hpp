@@ -17,7 +17,8 @@ namespace convolume::cli {
 class PixelCheck {
   public:
     /// `camera_maximum` is the largest value of the camera, if the file has it.
-    explicit PixelCheck(std::optional<double> camera_maximum) : camera_maximum_(camera_maximum) {}
+    PixelCheck(std::optional<double> camera_maximum, int threads)
+        : camera_maximum_(camera_maximum), threads_(threads) {}
 
     /// Checks a part of a volume, whose rows are contiguous.
     void add(const ConstImageView& part);
@@ -29,6 +30,7 @@ class PixelCheck {
 
   private:
     std::optional<double> camera_maximum_;
+    int threads_;
     double largest_ = -std::numeric_limits<double>::infinity();  ///< of this volume
     index_t largest_count_ = 0;     ///< number of pixels of this volume that have the largest value
     bool largest_is_full_ = false;  ///< whether their type has no larger value
@@ -40,6 +42,8 @@ class PixelCheck {
 /// Check of the light of results, which is that of the image above its background.
 class LightCheck {
   public:
+    explicit LightCheck(int threads) : threads_(threads) {}
+
     void add_image(const ConstImageView& part);
     void add_result(const ConstImageView& part);
     /// Ends a volume, whose image has this background.
@@ -49,6 +53,7 @@ class LightCheck {
     std::string warning() const;
 
   private:
+    int threads_;
     double image_ = 0, result_ = 0;  ///< sums of this volume's pixels
     index_t pixels_ = 0;
     double least_share_ = 1;  ///< least share of its image's light that a result has

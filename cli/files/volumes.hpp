@@ -15,6 +15,7 @@
 #include "convolume/shape.hpp"
 #include "convolume/volume.hpp"
 #include "core/item_steps.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -54,12 +55,19 @@ void for_each_box(
     ImageSource& source, ImageSink& sink, index_t bytes, const ExecutionContext& context,
     const std::function<void(const ConstImageView& input, const ImageView& output)>& compute);
 
-/// Calls use(row) for every row with a pointer to its first sample, of type T. Further samples
-/// follow at distances of image.strides.x.
-template <class T, class Use>
-void for_each_row(const ConstImageView& image, Use&& use) {
-    for (index_t z = 0; z < image.shape.z; ++z)
-        for (index_t y = 0; y < image.shape.y; ++y) use(static_cast<const T*>(image.at(z, y, 0)));
+/// Returns figure(row) of every row, in their order. `row` points to the first sample, of type T.
+/// Further samples follow at distances of image.strides.x. Up to `threads` threads share the rows.
+template <class T, class Figure>
+auto figures_of_rows(const ConstImageView& image, int threads, Figure&& figure) {
+    const index_t height = image.shape.y;
+    const index_t rows = image.shape.z * height;
+    std::vector<decltype(figure(static_cast<const T*>(nullptr)))> figures(
+        static_cast<std::size_t>(rows));
+    parallel_for(rows, threads, [&](index_t row, int) {
+        figures[static_cast<std::size_t>(row)] =
+            figure(static_cast<const T*>(image.at(row / height, row % height, 0)));
+    });
+    return figures;
 }
 
 /// Calls use(planes, z_begin) for all groups of planes of channel c at time t, in order.
