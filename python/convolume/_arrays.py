@@ -2,7 +2,7 @@
 """Conversion of callers' arrays to NumPy arrays of a type that the library computes with, and back."""
 
 import importlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,13 @@ TYPES = frozenset(np.dtype(name) for name in ("uint8", "int8", "uint16", "int16"
                                               "float64", "complex64", "complex128"))
 _DLPACK_CPU = 1
 _LARGEST_EXACT = 2**53  # float64 holds all whole numbers up to this one
+
+
+class ArrayForm(NamedTuple):
+    """Shape and type of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 def is_double(*types: np.dtype) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of images with 1 to 3 dimensions, and of batches of them."""
 
+import functools
 import importlib
 import json
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, readable, result_type, writable
+from ._arrays import ArrayForm, give_back, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
@@ -29,8 +30,16 @@ from ._psf import Kernel, check_voxels, prepared_kernel
 from ._run import Progress, log_plan, progress_bar
 
 
-def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any,
-                     kernel: DeviceArray | None = None) -> Any:
+@functools.lru_cache(maxsize=256, typed=True)
+def problem_on_gpu(image: ArrayForm, kernel: ArrayForm, origin: Origin, **form: Any) -> Problem:
+    """Returns the convolution of an image with a kernel that both are in a GPU's memory. What depends only on shapes,
+    types and options is found once: it takes as long as a small convolution."""
+    known_by_shape = Kernel(np.broadcast_to(np.zeros((), kernel.dtype), kernel.shape), origin, None)
+    return Problem(image.shape, known_by_shape, image.dtype, {**form, "executions": 1})
+
+
+def convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any = None, stream: Any = None,
+                    kernel: DeviceArray | None = None) -> Any:
     shape = tuple(convolver.output_shape[3 - len(image.shape):])
     kind: np.dtype[Any] = convolver.output_type
     result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
@@ -168,7 +177,7 @@ class Convolver:
         key = image.device, image.dtype
         if key not in self._on_gpus:
             self._on_gpus[key] = self._problem.for_arrays_on(*key)
-        return _convolve_on_gpu(self._on_gpus[key], image, out, stream)
+        return convolve_on_gpu(self._on_gpus[key], image, out, stream)
 
     def adjoint(self) -> "Convolver":
         """Returns the exact adjoint, which maps images of `output_shape` to images of `input_shape`.
@@ -282,18 +291,26 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
     source, dtype = DeviceArray.of(image, "the image"), options.get("dtype")
     taps = _taps_on_gpu(kernel, source, form)
     origin: Origin = options.get("origin", "middle")
-    prepared = (prepared_kernel(kernel, "the kernel", len(source.shape), origin) if taps is None
-                else Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), origin, None))
-    if (chosen_axes(options.get("axes"), None, len(source.shape), prepared.taps.ndim)
-            != list(range(len(source.shape)))):
+    dimensions = len(source.shape)
+    kernel_dimensions = np.ndim(kernel) if taps is None else len(taps.shape)
+    if chosen_axes(options.get("axes"), None, dimensions, kernel_dimensions) != list(range(dimensions)):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
                               "with a Convolver")
-    problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
+    if taps is None:
+        prepared = prepared_kernel(kernel, "the kernel", len(source.shape), origin)
+        problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
+    else:
+        forms = ArrayForm(source.shape, source.dtype), ArrayForm(taps.shape, taps.dtype)
+        fixed = {name: value for name, value in form.items() if name != "origin"}
+        try:
+            problem = problem_on_gpu(*forms, origin, **fixed)
+        except TypeError:  # an option without a hash
+            problem = problem_on_gpu.__wrapped__(*forms, origin, **fixed)
     if dtype is not None and np.dtype(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
     convolver = (problem.for_arrays_on(source.device, source.dtype, from_cache=True) if taps is None
                  else problem.for_kernels_on(source.device, source.dtype))
-    return _convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
+    return convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
 
 
 @with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))

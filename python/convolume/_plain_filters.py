@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._arrays import ArrayForm
 from ._errors import InvalidArgument
 from ._neighborhoods import AxisFilter, boundary, single_filter
-from ._sums import Array, ArrayForm, PlainSums, Resources, plain_sums
+from ._sums import Array, PlainSums, Resources, plain_sums
 
 _REAL = frozenset(np.dtype(name) for name in ("float32", "float64"))
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, from_others, give_back, readable
+from ._arrays import TYPES, ArrayForm, from_others, give_back, readable
 from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
@@ -95,13 +95,6 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
             axes.append((n, k, c))
     several = [axis for axis in axes if axis[:2] != (1, 1)] or [(1, 1, 0)]
     return _Axes(*zip(*several))
-
-
-class ArrayForm(NamedTuple):
-    """Shape and type of an array."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
 
 
 def _precision_of(dtype: np.dtype[Any]) -> Precision:

@@ -25,15 +25,17 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
-from ._arrays import TYPES
+from ._arrays import TYPES, ArrayForm
+from ._convolve import convolve_on_gpu, problem_on_gpu
+from ._device import DeviceArray, is_on_gpu
 from ._errors import InvalidArgument
 from ._exact_sums import Summed, exact_sums
 from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
+from ._problem import Problem
 from ._run import Device
 from ._sums import (
     Array,
-    ArrayForm,
     ByteSize,
     PlainSums,
     Resources,
@@ -230,6 +232,20 @@ def _is_exchanged(shape1: Sequence[int], shape2: Sequence[int], mode: Mode, axes
                           f"convolved: the shapes are {tuple(shape1)} and {tuple(shape2)}")
 
 
+def _second_is_image(first: ArrayForm, second: ArrayForm, mode: Mode) -> bool | None:
+    """Tells which of two arrays is the image if they are convolved along all axes, in their common type; None if they
+    need more than that."""
+    if (first.dtype.kind not in "fc" or second.dtype.kind not in "fc" or not TYPES.issuperset((first[1], second[1]))
+            or len(first.shape) != len(second.shape) or min((*first.shape, *second.shape), default=0) < 2):
+        return None
+    try:
+        _check_mode(mode)
+        is_exchanged = _is_exchanged(first.shape, second.shape, mode, range(len(first.shape)))
+    except InvalidArgument:
+        return None
+    return math.prod(first.shape) < math.prod(second.shape) if mode == "full" else is_exchanged
+
+
 class _PlainForm(NamedTuple):
     """A convolution of NumPy arrays along all axes as far as it depends on their shapes and types."""
 
@@ -240,19 +256,48 @@ class _PlainForm(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _plain_form(first: ArrayForm, second: ArrayForm, mode: Mode, resources: Resources) -> _PlainForm | None:
-    if (first.dtype.kind not in "fc" or second.dtype.kind not in "fc" or not TYPES.issuperset((first[1], second[1]))
-            or len(first.shape) != len(second.shape) or min((*first.shape, *second.shape), default=0) < 2):
+    is_exchanged = _second_is_image(first, second, mode)
+    if is_exchanged is None:
         return None
-    try:
-        _check_mode(mode)
-        is_exchanged = _is_exchanged(first.shape, second.shape, mode, range(len(first.shape)))
-    except InvalidArgument:
-        return None
-    if mode == "full":
-        is_exchanged = math.prod(first.shape) < math.prod(second.shape)
     image, kernel = (second, first) if is_exchanged else (first, second)
     dtype = np.result_type(first.dtype, second.dtype)
     return _PlainForm(plain_sums(image, kernel, dtype, resources, mode=mode), is_exchanged)
+
+
+class _GpuForm(NamedTuple):
+    """A convolution of arrays in a GPU's memory along all axes as far as it depends on their shapes and types."""
+
+    problem: Problem
+    is_exchanged: bool
+    """Whether the second array is the image."""
+
+
+@functools.lru_cache(maxsize=256)
+def _gpu_form(first: ArrayForm, second: ArrayForm, mode: Mode, resources: Resources) -> _GpuForm | None:
+    is_exchanged = _second_is_image(first, second, mode)
+    if is_exchanged is None or not 2 <= len(first.shape) <= 3 or resources.device not in ("auto", "gpu"):
+        return None
+    image, kernel = (second, first) if is_exchanged else (first, second)
+    problem = problem_on_gpu(image, kernel, "scipy", operation="convolve", mode=mode, nan="propagate",
+                             precision=_precision(np.result_type(first.dtype, second.dtype)), **resources._asdict())
+    return _GpuForm(problem, is_exchanged)
+
+
+def _gpu_result(in1: Any, in2: Any, mode: Mode, resources: Resources) -> Any:
+    """Returns the convolution of two arrays in a GPU's memory along all axes, in their common type, without what others
+    need; None if these do."""
+    if not is_on_gpu(in1) or not is_on_gpu(in2):
+        return None
+    try:
+        first, second = DeviceArray.of(in1, "in1"), DeviceArray.of(in2, "in2")
+        form = _gpu_form(ArrayForm(first.shape, first.dtype), ArrayForm(second.shape, second.dtype), mode, resources)
+    except (TypeError, InvalidArgument):  # an argument without a hash, or types that are converted
+        return None
+    if form is None or (first.device, first.given) != (second.device, second.given):
+        return None
+    image, kernel = (second, first) if form.is_exchanged else (first, second)
+    convolver = form.problem.for_kernels_on(image.device, image.dtype)
+    return convolve_on_gpu(convolver, image, kernel=kernel)
 
 
 def _plain_result(in1: Any, in2: Any, mode: Mode, resources: Resources) -> np.ndarray | None:
@@ -270,8 +315,10 @@ def _plain_result(in1: Any, in2: Any, mode: Mode, resources: Resources) -> np.nd
 
 
 def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
-    if axes is None and (sums := _plain_result(first, second, mode, resources)) is not None:
-        return sums
+    if axes is None:
+        for result_of in (_plain_result, _gpu_result):
+            if (sums := result_of(first, second, mode, resources)) is not None:
+                return sums
     in1, in2 = _pair(first, second)
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
