@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ._arrays import ArrayForm
 from ._device import is_on_gpu
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import Boundary, Precision
-from ._sums import Array, ArrayForm, Resources, convolved, empty_beside
+from ._sums import Array, Resources, convolved, empty_beside
 
 Samples = Callable[[Sequence[int]], Array]
 Order = Literal["line", "box"]  # order of a sum's terms in SciPy: in its filters of one axis, and of several

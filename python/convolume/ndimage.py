@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arrays import ArrayForm
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._neighborhoods import (
@@ -38,7 +39,7 @@ from ._neighborhoods import (
 )
 from ._plain_filters import WeightsForm, center_of_weights, is_plain, plain_product, plain_result
 from ._run import Device
-from ._sums import Array, ArrayForm, ByteSize, Resources, given_back, numbers
+from ._sums import Array, ByteSize, Resources, given_back, numbers
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
