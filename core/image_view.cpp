@@ -2,6 +2,7 @@
 #include "convolume/image_view.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -176,6 +177,16 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     return sum.clamped();
 }
 
+void copy_rows(const ConstImageView& from, const ImageView& to, int threads) {
+    const Shape3& shape = from.shape;
+    const auto bytes = static_cast<std::size_t>(shape.x * sample_bytes(from.type));
+    parallel_for(shape.z * shape.y, threads, [&](index_t row, int) {
+        // The rows may be the same ones.
+        std::memmove(to.at(row / shape.y, row % shape.y, 0),
+                     from.at(row / shape.y, row % shape.y, 0), bytes);
+    });
+}
+
 // Returns true if `a` and `b` hold elements of one size at the same addresses. Such views may be
 // converted in place, row by row.
 bool same_elements(const ConstImageView& a, const ConstImageView& b) {
@@ -198,6 +209,10 @@ ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int t
         throw InvalidArgument(
             "source and target overlap in memory: convert into memory of its own");
     threads = thread_count(threads);
+    if (from.type == to.type && from.strides.x == 1 && to.strides.x == 1) {
+        copy_rows(from, to, threads);
+        return {};
+    }
     return is_complex(from.type) || is_complex(to.type)
                ? convert<std::complex<double>>(from, to, threads)
                : convert<double>(from, to, threads);

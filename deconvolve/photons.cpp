@@ -174,7 +174,7 @@ void PhotonScaleEstimate::add(const ConstImageView& planes, index_t z, int threa
         return subview(view, {{at, 0, 0}, {at + 1, window.y, window.x}});
     };
     for (index_t k = 0; k < planes.shape.z; ++k) {
-        convert_pixels(plane(planes, k), plane(window_.view(), (z + k) % window.z));
+        convert_pixels(plane(planes, k), plane(window_.view(), (z + k) % window.z), threads);
         if (z + k + 1 >= window.z) sample_plane(z + k - reach_.z, threads);
     }
 }
