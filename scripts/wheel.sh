@@ -63,7 +63,7 @@ fresh=build/wheel-venv
 rm -rf "$fresh"
 python3 -m venv "$fresh"
 "$fresh/bin/pip" install -q --disable-pip-version-check build/wheels/*.whl pytest hypothesis scipy scikit-image \
-    tensorstore
+    tensorstore "dask[array]"
 "$fresh/bin/convolume" --version
 PATH="$root/$fresh/bin:$PATH" convolume process --help >/dev/null
 cd python/tests
