@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="times that each setting runs")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each case in a turn")
     parser.add_argument("--seconds", type=float, default=float("inf"),
-                        help="after the first turn, no turn begins that would end later if it took as long as the longest")
+                        help="no turn but the first begins that would end later, if it took as long as the longest")
     parser.add_argument("--only", choices=SETTINGS, action="append", help="settings to compare")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

@@ -21,9 +21,7 @@ while [ $# -gt 0 ]; do
         --no-test) test= ;;
         --cuda)
             [ $# -ge 2 ] || { echo "wheel.sh: --cuda takes architectures, such as \"80-real;90\"" >&2; exit 2; }
-            # The extension and the command share one library, so that the wheel has the CUDA kernels only once.
-            cuda="-Ccmake.define.CONVOLUME_WITH_CUDA=ON -Ccmake.define.CMAKE_CUDA_ARCHITECTURES=$2
-                -Ccmake.define.BUILD_SHARED_LIBS=ON"
+            cuda="-Ccmake.define.CONVOLUME_WITH_CUDA=ON -Ccmake.define.CMAKE_CUDA_ARCHITECTURES=$2"
             most_bytes=100000000  # PyPI accepts no larger files
             shift
             ;;
@@ -35,9 +33,11 @@ done
 venv=build/python-venv
 scripts/python_venv.sh
 rm -rf build/wheels build/wheel-unrepaired
-# The words in $cuda contain no blanks.
+# The extension and the command share libraries, so that the wheel has their machine code, above all the
+# CUDA kernels, only once. The words in $cuda contain no blanks.
 # shellcheck disable=SC2086
 "$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired $cuda \
+    -Ccmake.define.BUILD_SHARED_LIBS=ON \
     -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Ccmake.define.CONVOLUME_WITH_OPENJPEG=OFF \
     -Ccmake.define.CONVOLUME_WITH_CAIRO=ON -Cbuild-dir=build/wheel .
 if readelf -d build/wheel/cli/convolume | grep -q 'libcairo'; then
@@ -63,7 +63,7 @@ fresh=build/wheel-venv
 rm -rf "$fresh"
 python3 -m venv "$fresh"
 "$fresh/bin/pip" install -q --disable-pip-version-check build/wheels/*.whl pytest hypothesis scipy scikit-image \
-    tensorstore
+    tensorstore "dask[array]"
 "$fresh/bin/convolume" --version
 PATH="$root/$fresh/bin:$PATH" convolume process --help >/dev/null
 cd python/tests

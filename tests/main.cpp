@@ -3,13 +3,20 @@
 // The exit code is 0 if no case failed, 77 (which ctest shows as skipped) if all chosen cases were
 // skipped, and 1 otherwise. Catch2's own exit code may be the number of failures, and thus any of
 // these. CONVOLUME_SKIPS=fail in the environment turns skipped cases into failures.
+// CONVOLUME_INSTRUCTIONS=AVX2 (SSE4, …: names of Highway's targets) has all vector code use these
+// instructions instead of the best ones of the machine, "baseline" those that every machine has.
 #define CATCH_CONFIG_RUNNER
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "core/pixels/simd.hpp"
+//
+#include <hwy/highway.h>
 
 #include "tests/catch.hpp"
 
@@ -57,6 +64,23 @@ struct SkipListener : ListenerBase {
 };
 CATCH_REGISTER_LISTENER(SkipListener)
 
+/// Restricts all vector code to one of Highway's targets. Returns false if the machine or this
+/// build does not have it.
+bool use_only_instructions(std::string_view name) {
+    if (name == "baseline") {
+        hwy::SetSupportedTargetsForTest(HWY_STATIC_TARGET);
+        return true;
+    }
+    for (std::uint64_t targets = HWY_TARGETS; targets != 0; targets &= targets - 1) {
+        const auto target = static_cast<std::int64_t>(targets & ~(targets - 1));
+        if (hwy::TargetName(target) != name) continue;
+        if ((target & hwy::SupportedTargets()) == 0) return false;
+        hwy::SetSupportedTargetsForTest(target);
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 #if !CONVOLUME_CATCH_SKIPS
@@ -66,6 +90,12 @@ void convolume::testing::note_skip(const std::string& reason) {
 #endif
 
 int main(int argc, char* argv[]) {
+    const char* const instructions = std::getenv("CONVOLUME_INSTRUCTIONS");
+    if (instructions != nullptr && !use_only_instructions(instructions)) {
+        std::cerr << "SKIPPED: no instructions " << instructions
+                  << " in this machine or this build\n";
+        return 77;
+    }
     const int code = Catch::Session().run(argc, argv);
     const std::size_t skipped = progress().skipped.size();
     for (const auto& [reason, cases] : progress().reasons) {

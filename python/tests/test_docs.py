@@ -76,3 +76,6 @@ def test_gallery(name, program, tmp_path, monkeypatch):
     except ModuleNotFoundError as error:
         assert error.name in ("dask", "scipy", "cupy")
         pytest.skip(str(error))
+    except convolume.Unavailable as error:
+        assert "needs dask: pip install" in str(error)
+        pytest.skip(str(error))

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs the program of docs/library/using.md that has convolume's sources as a part of its project, which
 # FetchContent takes from this working tree, without a network. Without optimization, to be quick.
-#   fetched.sh BUILD_FOLDER GENERATOR CXX
+#   fetched.sh BUILD_FOLDER GENERATOR CXX [CMAKE_OPTION...]
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$1
+generator=$2
+compiler=$3
+shift 3
 rm -rf "$build"
 # The project has no build type of its own, so that convolume is built with the flags of Release.
-cmake -S "$root/tests/docs/fetched_program" -B "$build" -G "$2" -DCMAKE_CXX_COMPILER="$3" \
+cmake -S "$root/tests/docs/fetched_program" -B "$build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" "$@" \
     -DFETCHCONTENT_SOURCE_DIR_CONVOLUME="$root" -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCONVOLUME_WITH_CUDA=OFF \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
 
