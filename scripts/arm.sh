@@ -6,7 +6,8 @@
 # TEST is a test program, such as test_core; "command" is a run of the command. The default is the list
 # below. FOLDER (default build/arm) gets the arm64 packages of this machine's Debian release in sysroot/,
 # apart from its own packages, and the build in build/. NAME is a processor of qemu-aarch64 -cpu: max
-# (the default) has SVE, cortex-a72 does not. --if-installed does nothing if a tool is missing.
+# (the default) has SVE, cortex-a72 does not. With --if-installed, the script does nothing if a tool or
+# the packages cannot be had, and says so.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -47,7 +48,12 @@ if [ ! -e "$sysroot/usr/include/hwy" ]; then
         grep -vx -e g++ -e cmake -e ninja-build -e make -e pkg-config -e 'python3-.*' | paste -sd,)
     compiler=$(aarch64-linux-gnu-g++ -dumpversion)
     mmdebstrap --quiet --variant=extract --architectures=arm64 \
-        --include="$packages,libstdc++-$compiler-dev" "$release" "$sysroot" "$uri"
+        --include="$packages,libstdc++-$compiler-dev" "$release" "$sysroot" "$uri" || {
+        rm -rf "$sysroot"
+        [ -z "$needs_tools" ] || exit 1
+        echo "arm.sh: skipped, as the packages of arm64 cannot be had"
+        exit 0
+    }
 fi
 
 cmake -S . -B "$folder/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64-linux-gnu.cmake" \
