@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -71,7 +70,7 @@ Buffer::Buffer(index_t bytes, const char* purpose) {
     const auto allocate = [&] {
         return bytes >= mapped_from_bytes
                    ? system::map_memory(bytes, huge_page_bytes)
-                   : std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
+                   : system::allocate_aligned(bytes, static_cast<index_t>(alignment));
     };
     data_ = allocate();
     if (!data_ && PlanCache::instance().clear()) data_ = allocate();
@@ -108,7 +107,7 @@ void Buffer::release() noexcept {
     if (bytes_ >= mapped_from_bytes)
         system::unmap_memory(data_, bytes_);
     else
-        std::free(data_);
+        system::free_aligned(data_);
     count(-bytes_);
     data_ = nullptr;
     bytes_ = 0;

@@ -34,6 +34,14 @@ void on_fork(void (*before)(), void (*in_child)()) {
     pthread_atfork(before, nullptr, in_child);
 }
 
+void* allocate_aligned(index_t bytes, index_t alignment) {
+    return std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(bytes));
+}
+
+void free_aligned(void* memory) noexcept {
+    std::free(memory);
+}
+
 void* map_memory(index_t bytes, index_t alignment) {
     const auto padded = static_cast<std::size_t>(bytes + alignment);
     void* const region =

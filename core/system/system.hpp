@@ -22,6 +22,11 @@ bool has_other_threads();
 /// may be null.
 void on_fork(void (*before)(), void (*in_child)());
 
+/// Returns memory at a multiple of `alignment`, which is a power of two and divides `bytes`, or
+/// null.
+void* allocate_aligned(index_t bytes, index_t alignment);
+void free_aligned(void* memory) noexcept;
+
 /// Returns zeroed memory at a multiple of `alignment`, which is a multiple of the page size. Asks
 /// for huge pages. Returns null if the system refuses.
 void* map_memory(index_t bytes, index_t alignment);
