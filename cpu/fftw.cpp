@@ -98,7 +98,7 @@ class PlannerLock {
 template <class Real>
 void load_wisdom() {
     if (const auto folder = cache_folder())
-        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).c_str());
+        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).string().c_str());
 }
 
 template <class Real>
@@ -109,7 +109,7 @@ void save_wisdom() {
     fs::create_directories(*folder, ignored);
     const fs::path target = *folder / FftwApi<Real>::wisdom_name;
     const fs::path partial = target.string() + "." + std::to_string(system::process_id());
-    if (FftwApi<Real>::write_wisdom_file(partial.c_str()))
+    if (FftwApi<Real>::write_wisdom_file(partial.string().c_str()))
         fs::rename(partial, target, ignored);
     else
         fs::remove(partial, ignored);
