@@ -47,6 +47,8 @@ cp -a /etc/apt/. "$bare/etc/apt/"
     rm -rf "$bare"/etc/apt/sources.list "$bare"/etc/apt/sources.list.d/*
     echo "deb $uri $release main" >"$bare/etc/apt/sources.list"
 }
+# Packages that find their settings copied from this machine ask no questions.
+echo 'DPkg::Options { "--force-confold"; };' >"$bare/etc/apt/apt.conf.d/90-keep-settings"
 # Copies keyrings and certificates that the copied configuration may name.
 for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates \
     /usr/local/share/ca-certificates; do
