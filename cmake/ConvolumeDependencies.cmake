@@ -4,6 +4,12 @@
 
 find_package(Threads REQUIRED)
 find_package(hwy REQUIRED)
+# Vectors of this Highway have constructors that need the option crypto, and GCC inlines them into the
+# constructors that it makes itself only if the whole source has that option.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND hwy_VERSION VERSION_LESS 1.1
+        AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_FLAGS MATCHES "-m(arch|cpu)=")
+    set_property(TARGET hwy::hwy APPEND PROPERTY INTERFACE_COMPILE_OPTIONS -march=armv8-a+crypto)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(Random123 REQUIRED)
 

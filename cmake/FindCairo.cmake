@@ -24,6 +24,10 @@ if(Cairo_FOUND AND NOT TARGET Cairo::Cairo)
     find_package(PNG REQUIRED)
     find_package(Threads REQUIRED)
     add_library(Cairo::Cairo INTERFACE IMPORTED)
+    # Debian 13 has no static Cairo.
+    if("${cairo_archives}" MATCHES "NOTFOUND")
+        set(CAIRO_STATIC_LINKS OFF)
+    endif()
     set(CMAKE_REQUIRED_INCLUDES ${CAIRO_INCLUDE_DIR} ${CAIRO_FREETYPE_INCLUDE_DIR})
     set(CMAKE_REQUIRED_LIBRARIES ${cairo_archives} PNG::PNG Threads::Threads)
     check_cxx_source_compiles("

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cache_folder.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <string>
 #include <system_error>
 
 #include "convolume/error.hpp"
+#include "core/system/system.hpp"
 
 namespace convolume {
 
@@ -16,7 +15,7 @@ namespace fs = std::filesystem;
 void replace_cache_file(const fs::path& file, std::string_view text) {
     std::error_code failed;
     fs::create_directories(file.parent_path(), failed);
-    const fs::path partial = file.string() + "." + std::to_string(getpid());
+    const fs::path partial = file.string() + "." + std::to_string(system::process_id());
     {
         std::ofstream stream(partial);
         stream << text << '\n';

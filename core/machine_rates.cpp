@@ -44,13 +44,17 @@ std::span<const MeasurableRate> measurable_rates() {
     return measurable;
 }
 
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string text; std::getline(file, text);)
-        if (text.starts_with("model name")) {
-            const std::size_t colon = text.find(": ");
-            if (colon != std::string::npos) return text.substr(colon + 2);
-        }
+std::string processor_name(const fs::path& cpu_info) {
+    std::ifstream file(cpu_info);
+    std::string designer;
+    for (std::string text; std::getline(file, text);) {
+        const std::size_t colon = text.find(": ");
+        if (colon == std::string::npos) continue;
+        const std::string value = text.substr(colon + 2);
+        if (text.starts_with("model name")) return value;
+        if (text.starts_with("CPU implementer")) designer = value;
+        if (text.starts_with("CPU part")) return message("ARM ", designer, " ", value);
+    }
     return "unknown";
 }
 

@@ -164,8 +164,9 @@ std::span<const MeasurableRate> measurable_rates();
 /// Returns the machine that measured rates are valid for: the processor, the number of threads, and
 /// convolume's version.
 std::string machine_key();
-/// Returns the system's name of the processor, or "unknown".
-std::string processor_name();
+/// Returns the name of the processor in a file like /proc/cpuinfo, or "unknown". On ARM, where the
+/// file has no names, the numbers of the designer and the model.
+std::string processor_name(const std::filesystem::path& cpu_info = "/proc/cpuinfo");
 
 /// Returns the path of the file of rates in the cache folder; empty if there is no cache folder.
 std::filesystem::path rates_file();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan_cache.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "core/gpu_backend.hpp"
 #include "core/host_memory.hpp"
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -71,7 +70,7 @@ PlanCache& PlanCache::instance() {
     static const bool is_ready = [] {
         current_cache = new PlanCache;
         // Threads of the parent may hold locks of the cache, and CUDA does not work in the child.
-        pthread_atfork(nullptr, nullptr, [] {
+        system::on_fork(nullptr, [] {
             PlanCache* const child = new PlanCache;
             child->host_limit_ = current_cache->host_limit_;
             child->gpu_limit_ = current_cache->gpu_limit_;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scratch_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -11,6 +8,7 @@
 #include <filesystem>
 
 #include "convolume/options.hpp"
+#include "core/system/system.hpp"
 
 namespace convolume {
 
@@ -22,24 +20,13 @@ std::string temporary_directory() {
     return failed ? "/tmp" : path.string();
 }
 
-// Opens a file without a name; returns its descriptor, or -1.
-int open_nameless(const std::string& directory) {
-    const int descriptor = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (descriptor >= 0) return descriptor;
-    // Some file systems lack O_TMPFILE: there the file has a name until it is open.
-    std::string name = directory + "/.convolume-scratch-XXXXXX";
-    const int named = ::mkostemp(name.data(), O_CLOEXEC);
-    if (named >= 0) ::unlink(name.c_str());
-    return named;
-}
-
 // Moves all bytes. `move(at, bytes)` reads or writes at most `bytes` at offset `at`, and returns
 // how many bytes it moved.
 template <class Move>
 void move_all(const std::string& directory, const char* doing, index_t bytes, const Move& move) {
     for (index_t done = 0; done < bytes;) {
         const auto wanted = static_cast<std::size_t>(std::min(bytes - done, index_t{1} << 30));
-        const ssize_t moved = move(done, wanted);
+        const index_t moved = move(done, wanted);
         if (moved < 0 && errno == EINTR) continue;
         if (moved <= 0)
             throw IoError(message(doing, " a scratch file in ", directory, " failed: ",
@@ -52,37 +39,38 @@ void move_all(const std::string& directory, const char* doing, index_t bytes, co
 
 ScratchFile::ScratchFile(const std::string& directory, index_t bytes)
     : directory_(directory.empty() ? temporary_directory() : directory),
-      descriptor_(open_nameless(directory_)) {
+      descriptor_(system::open_nameless_file(directory_)) {
     if (descriptor_ < 0)
         throw CannotCreate(message("cannot create a scratch file in ", directory_, ": ",
                                    std::strerror(errno), "; choose another folder"));
-    const int error = ::posix_fallocate(descriptor_, 0, std::max<index_t>(bytes, 1));
+    const int error = system::reserve_space(descriptor_, 0, std::max<index_t>(bytes, 1));
     if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return;
-    ::close(descriptor_);
+    system::close_file(descriptor_);
     throw IoError(message("a scratch file of ", format_bytes(bytes), " cannot be made in ",
                           directory_, ": ", std::strerror(error),
                           "; free some space or choose another folder"));
 }
 
 ScratchFile::~ScratchFile() {
-    ::close(descriptor_);
+    system::close_file(descriptor_);
 }
 
 void ScratchFile::read(index_t offset, void* target, index_t bytes) const {
     move_all(directory_, "reading", bytes, [&](index_t done, std::size_t wanted) {
-        return ::pread(descriptor_, static_cast<char*>(target) + done, wanted, offset + done);
+        return system::read_at(descriptor_, static_cast<char*>(target) + done, wanted,
+                               offset + done);
     });
 }
 
 void ScratchFile::write(index_t offset, const void* source, index_t bytes) {
     move_all(directory_, "writing", bytes, [&](index_t done, std::size_t wanted) {
-        return ::pwrite(descriptor_, static_cast<const char*>(source) + done, wanted,
-                        offset + done);
+        return system::write_at(descriptor_, static_cast<const char*>(source) + done, wanted,
+                                offset + done);
     });
 }
 
 void ScratchFile::sync() {
-    if (::fsync(descriptor_) != 0)
+    if (system::sync_file(descriptor_) != 0)
         throw IoError(
             message("writing a scratch file in ", directory_, " failed: ", std::strerror(errno)));
 }

@@ -9,12 +9,11 @@
 // items: GCC's runtime ends the threads that a smaller region leaves out, and the next region would
 // start them again.
 #include <omp.h>
-#include <pthread.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 
+#include "core/system/system.hpp"
 #include "core/thread_backend.hpp"
 #include "core/threads.hpp"
 
@@ -26,15 +25,13 @@ namespace {
 // them without end. Whoever started them: if there were any, the child computes with one thread.
 std::atomic<bool> has_several_threads{false}, has_lost_threads{false};
 
-void count_threads_before_fork() {
-    struct stat folder = {};
-    // The folder has two links, and one for each thread.
-    has_several_threads = stat("/proc/self/task", &folder) != 0 || folder.st_nlink != 3;
-}
-
-const int fork_handlers = pthread_atfork(count_threads_before_fork, nullptr, [] {
-    if (has_several_threads) has_lost_threads = true;
-});
+const bool fork_is_watched = [] {
+    system::on_fork([] { has_several_threads = system::has_other_threads(); },
+                    [] {
+                        if (has_several_threads) has_lost_threads = true;
+                    });
+    return true;
+}();
 
 void run_as_region(SharedLoop& loop, int threads) {
     threads = std::min(threads, std::max(loop.threads(), thread_count(0)));

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend "pool": a team of threads of the library's own.
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/system/system.hpp"
 #include "core/thread_backend.hpp"
 #include "core/threads.hpp"
 
@@ -31,9 +29,7 @@ int threads_of_environment() {
 }
 
 int available_processors() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-    // The machine has more processors than the set can represent.
+    if (const int usable = system::usable_processors(); usable > 0) return usable;
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
 }
 
@@ -262,7 +258,7 @@ std::atomic<ThreadTeam*> current_team{nullptr};
 ThreadTeam& team() {
     static const bool made = [] {
         current_team = new ThreadTeam;
-        pthread_atfork(nullptr, nullptr, [] { current_team = new ThreadTeam; });
+        system::on_fork(nullptr, [] { current_team = new ThreadTeam; });
         return true;
     }();
     static_cast<void>(made);

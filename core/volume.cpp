@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/volume.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "convolume/options.hpp"
 #include "core/host_memory.hpp"
 #include "core/plan_cache.hpp"
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -47,24 +45,6 @@ void count(index_t bytes) {
 // Below this size a separate mapping wastes more than huge pages gain.
 constexpr index_t mapped_from_bytes = index_t{4} << 20;
 constexpr index_t huge_page_bytes = index_t{2} << 20;
-
-// Maps whole huge pages at an address that is a multiple of their size; returns null if refused.
-void* map_huge(index_t bytes) {
-    const auto padded = static_cast<std::size_t>(bytes + huge_page_bytes);
-    void* region =
-        mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (region == MAP_FAILED) return nullptr;
-    char* const begin = static_cast<char*>(region);
-    char* const end = begin + padded;
-    const auto misalignment = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes;
-    char* const aligned = begin + (misalignment ? huge_page_bytes - misalignment : 0);
-    if (aligned > begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
-    if (aligned + bytes < end)
-        munmap(aligned + bytes, static_cast<std::size_t>(end - aligned - bytes));
-    madvise(aligned, static_cast<std::size_t>(bytes),
-            MADV_HUGEPAGE);  // a refused advice is no error
-    return aligned;
-}
 }  // namespace
 
 MemoryUse memory_use() {
@@ -89,8 +69,8 @@ Buffer::Buffer(index_t bytes, const char* purpose) {
     bytes = rounded_bytes(bytes);
     const auto allocate = [&] {
         return bytes >= mapped_from_bytes
-                   ? map_huge(bytes)
-                   : std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
+                   ? system::map_memory(bytes, huge_page_bytes)
+                   : system::allocate_aligned(bytes, static_cast<index_t>(alignment));
     };
     data_ = allocate();
     if (!data_ && PlanCache::instance().clear()) data_ = allocate();
@@ -125,9 +105,9 @@ void Buffer::release() noexcept {
     if (unlock_) unlock_(data_);
     unlock_ = nullptr;
     if (bytes_ >= mapped_from_bytes)
-        munmap(data_, static_cast<std::size_t>(bytes_));
+        system::unmap_memory(data_, bytes_);
     else
-        std::free(data_);
+        system::free_aligned(data_);
     count(-bytes_);
     data_ = nullptr;
     bytes_ = 0;

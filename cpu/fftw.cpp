@@ -2,7 +2,6 @@
 #include "cpu/fftw.hpp"
 
 #include <fftw3.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include "convolume/error.hpp"
 #include "core/cache_folder.hpp"
 #include "core/stop_scope.hpp"
+#include "core/system/system.hpp"
 
 // Functions that FFTW 3.3.6 and later export for their library of threads. The header does not
 // declare them. Libraries that offer FFTW's interface without these functions need no lock.
@@ -98,7 +98,7 @@ class PlannerLock {
 template <class Real>
 void load_wisdom() {
     if (const auto folder = cache_folder())
-        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).c_str());
+        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).string().c_str());
 }
 
 template <class Real>
@@ -108,8 +108,8 @@ void save_wisdom() {
     std::error_code ignored;
     fs::create_directories(*folder, ignored);
     const fs::path target = *folder / FftwApi<Real>::wisdom_name;
-    const fs::path partial = target.string() + "." + std::to_string(getpid());
-    if (FftwApi<Real>::write_wisdom_file(partial.c_str()))
+    const fs::path partial = target.string() + "." + std::to_string(system::process_id());
+    if (FftwApi<Real>::write_wisdom_file(partial.string().c_str()))
         fs::rename(partial, target, ignored);
     else
         fs::remove(partial, ignored);

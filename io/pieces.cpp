@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/pieces.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
 
 #include "convolume/error.hpp"
+#include "core/system/system.hpp"
 #include "io/jobs.hpp"
 #include "io/samples.hpp"
 
@@ -19,16 +18,6 @@ namespace {
 constexpr index_t page_bytes = 1 << 16;  // a multiple of every system's page size
 /// Least bytes of a mapping. It holds many pieces, since the system limits their number.
 constexpr index_t least_mapping_bytes = index_t{64} << 20;
-
-int open_unnamed(const std::string& folder) {
-    const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (descriptor >= 0) return descriptor;
-    // File systems without O_TMPFILE.
-    std::string name = folder + "/.convolume-XXXXXX";
-    const int named = ::mkostemp(name.data(), O_CLOEXEC);
-    if (named >= 0) ::unlink(name.c_str());
-    return named;
-}
 
 }  // namespace
 
@@ -40,7 +29,7 @@ PieceMemory::PieceMemory(std::string folder, index_t piece_bytes, index_t most_b
 
 PieceMemory::~PieceMemory() {
     for (void* const mapping : mapped_) ::munmap(mapping, static_cast<std::size_t>(mapping_bytes_));
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0) system::close_file(descriptor_);
 }
 
 char* PieceMemory::allocate() {
@@ -69,11 +58,11 @@ void PieceMemory::add_mapping() {
                               folder_, " has no space for them: ", std::strerror(reason),
                               "; free some space, or write without compression"));
     };
-    if (descriptor_ < 0) descriptor_ = open_unnamed(folder_);
+    if (descriptor_ < 0) descriptor_ = system::open_nameless_file(folder_);
     if (descriptor_ < 0) refuse(errno);
     const index_t offset = file_bytes();
     // Without reserved space, a full disk would end the process at a write to the mapping.
-    if (const int error = ::posix_fallocate(descriptor_, offset, mapping_bytes_); error != 0)
+    if (const int error = system::reserve_space(descriptor_, offset, mapping_bytes_); error != 0)
         refuse(error);
     mapped_.reserve(mapped_.size() + 1);
     void* const mapping = ::mmap(nullptr, static_cast<std::size_t>(mapping_bytes_),

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests the first steps of a newcomer: installs a bare Debian (or Ubuntu) of this machine's release in
-# a folder, clones the last commit into it, runs the commands of README.md there, and prints the time
-# of each. Needs root.
-#   scripts/first_start.sh [FOLDER [COMMAND...]]
-# FOLDER has the bare system and is kept. The default is a temporary folder, which is removed.
+# Tests the first steps of a newcomer: installs a bare Debian (or Ubuntu) in a folder, clones the last
+# commit into it, runs the commands of README.md there, and prints the time of each. Needs root.
+#   scripts/first_start.sh [--release NAME] [FOLDER [COMMAND...]]
+# NAME is a release, such as trixie; the default is that of this machine. FOLDER has the bare system and
+# is kept. The default is a temporary folder, which is removed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ "$(id -u)" -eq 0 ] || { echo "first_start.sh: run it as root; it uses chroot" >&2; exit 2; }
 "$root"/scripts/install_packages.sh first-start
 
+other_release=
+[ "${1:-}" != --release ] || { other_release=$2; shift 2; }
 temporary=
 [ $# -gt 0 ] || { temporary=$(mktemp -d); set -- "$temporary"; }
 bare=$1
@@ -31,6 +33,7 @@ trap 'status=$?
 # shellcheck disable=SC2016 # apt's own variables
 read -r uri release < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
     'Created-By: Packages') || true
+release=${other_release:-$release}
 echo "making a bare $release in $bare"
 log=$(mktemp)
 debootstrap --variant=minbase "$release" "$bare" "$uri" >"$log" 2>&1 || {
@@ -40,6 +43,12 @@ debootstrap --variant=minbase "$release" "$bare" "$uri" >"$log" 2>&1 || {
 rm "$log"
 rm -f "$bare/etc/apt/sources.list"
 cp -a /etc/apt/. "$bare/etc/apt/"
+[ -z "$other_release" ] || {
+    rm -rf "$bare"/etc/apt/sources.list "$bare"/etc/apt/sources.list.d/*
+    echo "deb $uri $release main" >"$bare/etc/apt/sources.list"
+}
+# Packages that find their settings copied from this machine ask no questions.
+echo 'DPkg::Options { "--force-confold"; };' >"$bare/etc/apt/apt.conf.d/90-keep-settings"
 # Copies keyrings and certificates that the copied configuration may name.
 for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates \
     /usr/local/share/ca-certificates; do

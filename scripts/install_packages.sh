@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of scripts/packages.txt, without questions.
-#   scripts/install_packages.sh [GROUP...]     default: build tests
+#   scripts/install_packages.sh [--print] [GROUP...]     default: build tests
+# --print prints all packages of the groups, installed or not, and installs nothing.
 set -eu
 folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 list=$folder/packages.txt
+print=
+[ "${1:-}" != --print ] || { print=1; shift; }
 [ $# -gt 0 ] || set -- build tests
 
 for group in "$@"; do
@@ -18,6 +21,10 @@ wanted=$(awk -v groups=" $* " '
     { sub(/#.*/, "") }
     /^\[/ { inside = index(groups, " " substr($1, 2, length($1) - 2) " "); next }
     inside && NF { print $1 }' "$list")
+if [ -n "$print" ]; then
+    echo "$wanted"
+    exit 0
+fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "install_packages.sh: this system has no apt; with its own package manager, install what" \

@@ -43,9 +43,9 @@ std::string gigabytes_a_second(double bytes_per_s) {
 
 std::string describe(const GpuDevice& device) {
     std::string text = message(device.name, ", compute capability ", compute_capability(device),
-                               device.usable ? ", " : " (too old: 7.5 is needed), ",
-                               format_bytes(device.memory_bytes), ", ",
+                               ", ", format_bytes(device.memory_bytes), ", ",
                                format_bytes(device.free_bytes), " free, PCI ", device.bus_id);
+    if (!device.usable) return message(text, "; not used: ", device.why_unusable);
     if (!device.peers.empty()) text += ", reaches";
     for (const int peer : device.peers) text += message(" gpu:", peer);
     return text;

@@ -13,6 +13,14 @@ void check(cudaError_t status, const char* what) {
             throw OutOfMemory(message("the GPU has no memory left for ", what,
                                       ": close other programs on it, or lower its memory limit"),
                               MemoryKind::gpu);
+        case cudaErrorNoKernelImageForDevice:
+        case cudaErrorUnsupportedPtxVersion:
+        case cudaErrorJitCompilerNotFound:
+        case cudaErrorInsufficientDriver:
+            throw GpuUnavailable(message("the GPU's driver has no use for the code of this build (",
+                                         cudaGetErrorString(status),
+                                         "): update the driver, build with the architecture of "
+                                         "this GPU in CMAKE_CUDA_ARCHITECTURES, or use the CPU"));
         case cudaErrorInvalidValue:
         case cudaErrorInvalidConfiguration:
         case cudaErrorLaunchOutOfResources:

@@ -6,8 +6,9 @@
 
 namespace convolume::gpu {
 
-/// Throws an exception unless `status` is a success: OutOfMemory (no device memory), DeviceFailure
-/// (the device is lost or faulty) or InternalError. `what` says what was tried, e.g. "copying to
+/// Throws an exception unless `status` is a success: OutOfMemory (no device memory),
+/// GpuUnavailable (no code for this device or driver), DeviceFailure (the device is lost or faulty)
+/// or InternalError. `what` says what was tried, e.g. "copying to
 /// the device".
 void check(cudaError_t status, const char* what);
 

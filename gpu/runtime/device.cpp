@@ -12,6 +12,7 @@
 #include "convolume/error.hpp"
 #include "core/plan_cache.hpp"
 #include "core/threads.hpp"
+#include "gpu/runtime/architectures.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 
@@ -45,6 +46,8 @@ DeviceProperties read_properties(int device) {
     properties.name = cuda_properties.name;
     properties.compute_major = cuda_properties.major;
     properties.compute_minor = cuda_properties.minor;
+    properties.why_unusable = why_unusable(message("GPU ", device), CONVOLUME_CUDA_ARCHITECTURES,
+                                           cuda_properties.major, cuda_properties.minor);
     properties.processors = cuda_properties.multiProcessorCount;
     properties.memory_bytes = static_cast<index_t>(cuda_properties.totalGlobalMem);
     // Memory transfers twice per clock; the clock is in kHz, the width in bits.
@@ -148,7 +151,7 @@ std::string unavailable() {
     } catch (const Error& error) {
         return error.what();
     }
-    return message("the GPU here is too old: ", requirement);
+    return device_properties(0).why_unusable;
 }
 
 std::vector<GpuDevice> list_devices() {
@@ -163,6 +166,7 @@ std::vector<GpuDevice> list_devices() {
             device.compute_major = properties.compute_major;
             device.compute_minor = properties.compute_minor;
             device.usable = properties.is_usable();
+            device.why_unusable = properties.why_unusable;
             device.memory_bytes = properties.memory_bytes;
             device.free_bytes = free_device_bytes(number);
             device.bus_id = bus_address(number);
@@ -198,10 +202,8 @@ std::vector<int> choose_devices(const std::vector<int>& requested) {
         if (device < 0 || device >= count)
             throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
                                           ", numbered from 0"));
-        if (!device_properties(device).is_usable())
-            throw GpuUnavailable(message("GPU ", device,
-                                         " is too old: convolume needs compute "
-                                         "capability 7.5 or later"));
+        if (const DeviceProperties properties = device_properties(device); !properties.is_usable())
+            throw GpuUnavailable(properties.why_unusable);
     }
     if (!requested.empty()) return requested;
     std::vector<int> usable;

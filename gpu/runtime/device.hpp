@@ -32,10 +32,9 @@ struct DeviceProperties {
     int processors = 1;
     double memory_bytes_per_s = 0;  ///< rate of the data sheet: clock times width
     index_t memory_bytes = 0;
+    std::string why_unusable;  ///< sentence; empty if the device can be used
 
-    bool is_usable() const {
-        return compute_major > 7 || (compute_major == 7 && compute_minor >= 5);
-    }
+    bool is_usable() const { return why_unusable.empty(); }
 };
 
 /// Returns the properties of a device, which are read once in a process. Throws like check().
@@ -72,7 +71,7 @@ index_t available_device_bytes(int device);
 index_t usable_device_bytes(int device);
 
 /// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there
-/// is none or one is too old, InvalidArgument for numbers that do not exist.
+/// is none or one cannot be used, InvalidArgument for numbers that do not exist.
 std::vector<int> choose_devices(const std::vector<int>& requested);
 
 /// Returns how often `devices` names `device`. Each time adds an engine, with an equal share of the

@@ -120,7 +120,8 @@ struct GpuDevice {
     int number = 0;  ///< CUDA's device number
     std::string name;
     int compute_major = 0, compute_minor = 0;
-    bool usable = false;  ///< whether its compute capability is at least 7.5
+    bool usable = false;       ///< whether this build can compute on it
+    std::string why_unusable;  ///< sentence that says why not; empty if it is usable
     index_t memory_bytes = 0;
     index_t free_bytes = 0;
     std::string bus_id;      ///< PCI address

@@ -169,7 +169,7 @@ class GpuDevice:
     """Number of the GPU, for the argument `device`."""
     name: str
     usable: bool
-    """Whether convolume can use the GPU: its compute capability is at least 7.5."""
+    """Whether convolume can use the GPU: its compute capability is at least 7.5, and the build has code for it."""
     memory_bytes: int
     free_bytes: int
     """Bytes that were free when :func:`gpu_devices` was called."""

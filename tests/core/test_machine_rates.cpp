@@ -36,6 +36,18 @@ MachineRates measured() {
 
 }  // namespace
 
+TEST_CASE("processors of x86 and ARM have names") {
+    const RatesFolder folder;
+    folder.write("processor\t: 0\nmodel name\t: Fast CPU @ 3 GHz\nflags\t\t: fma\n");
+    CHECK(processor_name(folder.file) == "Fast CPU @ 3 GHz");
+    folder.write(
+        "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n"
+        "CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\n");
+    CHECK(processor_name(folder.file) == "ARM 0x41 0xd0c");
+    folder.write("");
+    CHECK(processor_name(folder.file) == "unknown");
+}
+
 TEST_CASE("rates are read as they were written") {
     const RatesFolder folder;
     CHECK_FALSE(read_rates(folder.file, key));

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "core/system/system.hpp"
+
+namespace convolume::system {
+
+int usable_processors() {
+    cpu_set_t set;
+    // Fails if the machine has more processors than the set can represent.
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 0;
+}
+
+int process_id() {
+    return getpid();
+}
+
+bool has_other_threads() {
+    struct stat folder = {};
+    // The folder has two links, and one for each thread.
+    return stat("/proc/self/task", &folder) != 0 || folder.st_nlink != 3;
+}
+
+void on_fork(void (*before)(), void (*in_child)()) {
+    pthread_atfork(before, nullptr, in_child);
+}
+
+void* allocate_aligned(index_t bytes, index_t alignment) {
+    return std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(bytes));
+}
+
+void free_aligned(void* memory) noexcept {
+    std::free(memory);
+}
+
+void* map_memory(index_t bytes, index_t alignment) {
+    const auto padded = static_cast<std::size_t>(bytes + alignment);
+    void* const region =
+        mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region == MAP_FAILED) return nullptr;
+    char* const begin = static_cast<char*>(region);
+    char* const end = begin + padded;
+    const auto step = static_cast<std::uintptr_t>(alignment);
+    const auto misalignment = reinterpret_cast<std::uintptr_t>(begin) % step;
+    char* const aligned = begin + (misalignment ? step - misalignment : 0);
+    if (aligned > begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
+    if (aligned + bytes < end)
+        munmap(aligned + bytes, static_cast<std::size_t>(end - aligned - bytes));
+    madvise(aligned, static_cast<std::size_t>(bytes),
+            MADV_HUGEPAGE);  // a refused advice is no error
+    return aligned;
+}
+
+void unmap_memory(void* memory, index_t bytes) noexcept {
+    munmap(memory, static_cast<std::size_t>(bytes));
+}
+
+int open_nameless_file(const std::string& folder) {
+    const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor >= 0) return descriptor;
+    // Some file systems lack O_TMPFILE: there the file has a name until it is open.
+    std::string name = folder + "/.convolume-XXXXXX";
+    const int named = ::mkostemp(name.data(), O_CLOEXEC);
+    if (named >= 0) ::unlink(name.c_str());
+    return named;
+}
+
+int reserve_space(int file, index_t offset, index_t bytes) {
+    return ::posix_fallocate(file, offset, bytes);
+}
+
+index_t read_at(int file, void* target, std::size_t bytes, index_t offset) {
+    return ::pread(file, target, bytes, offset);
+}
+
+index_t write_at(int file, const void* source, std::size_t bytes, index_t offset) {
+    return ::pwrite(file, source, bytes, offset);
+}
+
+int sync_file(int file) {
+    return ::fsync(file);
+}
+
+void close_file(int file) noexcept {
+    ::close(file);
+}
+
+}  // namespace convolume::system

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the library takes from the operating system beyond the C++ library: processors, processes,
+// memory and files. Each operating system has one source, such as linux.cpp.
+
+#include <cstddef>
+#include <string>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::system {
+
+/// Returns the number of processors that this process may use, or 0 if the system does not say.
+int usable_processors();
+
+int process_id();
+
+/// Whether this process has more threads than the calling one; true if the system does not say.
+bool has_other_threads();
+
+/// Registers functions to be called when the process forks: one before it, one in the child. Either
+/// may be null.
+void on_fork(void (*before)(), void (*in_child)());
+
+/// Returns memory at a multiple of `alignment`, which is a power of two and divides `bytes`, or
+/// null.
+void* allocate_aligned(index_t bytes, index_t alignment);
+void free_aligned(void* memory) noexcept;
+
+/// Returns zeroed memory at a multiple of `alignment`, which is a multiple of the page size. Asks
+/// for huge pages. Returns null if the system refuses.
+void* map_memory(index_t bytes, index_t alignment);
+void unmap_memory(void* memory, index_t bytes) noexcept;
+
+/// Opens a file without a name in `folder`, which the system removes when it is closed, however the
+/// process ends. Returns its descriptor, or -1 with the reason in errno.
+int open_nameless_file(const std::string& folder);
+
+/// Takes space on the disk for part of a file, so that writing cannot fail for lack of it. Returns
+/// 0 or an error number, EOPNOTSUPP if the file system cannot do so.
+int reserve_space(int file, index_t offset, index_t bytes);
+
+/// Read and write at most `bytes` at `offset`. Return the number of bytes moved, or -1 with the
+/// reason in errno.
+index_t read_at(int file, void* target, std::size_t bytes, index_t offset);
+index_t write_at(int file, const void* source, std::size_t bytes, index_t offset);
+
+/// Returns when all data of a file are on disk: 0, or -1 with the reason in errno.
+int sync_file(int file);
+void close_file(int file) noexcept;
+
+}  // namespace convolume::system

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Compiles the library and the command for 64-bit ARM on another machine, with Debian's cross-compiler, and
+# runs a part of the tests and the command with qemu-user.
+#   scripts/arm.sh [--if-installed] [--folder FOLDER] [--cpu NAME] [TEST...]
+# TEST is a test program, such as test_core; "command" is a run of the command. The default is the list
+# below. FOLDER (default build/arm) gets the arm64 packages of this machine's Debian release in sysroot/,
+# apart from its own packages, and the build in build/. NAME is a processor of qemu-aarch64 -cpu: max
+# (the default) has SVE, cortex-a72 does not. With --if-installed, the script does nothing if a tool or
+# the packages cannot be had, and says so.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+folder=build/arm
+cpu=max
+needs_tools=1
+while [ $# -gt 0 ]; do
+    case $1 in
+        --if-installed) needs_tools= ;;
+        --folder) folder=$2; shift ;;
+        --cpu) cpu=$2; shift ;;
+        -*) echo "arm.sh: there is no option $1; see the first lines of this script" >&2; exit 2 ;;
+        *) break ;;
+    esac
+    shift
+done
+[ $# -gt 0 ] || set -- test_core test_decompose test_column_fft test_row_fft test_own_fft test_fft_plan \
+    test_cpu_engine test_planner command
+if [ -n "$needs_tools" ]; then
+    scripts/install_packages.sh arm
+else
+    for tool in aarch64-linux-gnu-g++ qemu-aarch64 mmdebstrap cmake ninja; do
+        command -v $tool >/dev/null || { echo "arm.sh: skipped, as $tool is not installed"; exit 0; }
+    done
+fi
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+sysroot=$folder/sysroot
+
+# The packages are extracted, but nothing of them runs.
+if [ ! -e "$sysroot/usr/include/hwy" ]; then
+    rm -rf "$sysroot"
+    # shellcheck disable=SC2016 # apt's own variables
+    apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' >"$folder/mirror"
+    read -r uri release <"$folder/mirror"
+    # Programs for the build are those of this machine.
+    packages=$(scripts/install_packages.sh --print build tests |
+        grep -vx -e g++ -e cmake -e ninja-build -e make -e pkg-config -e 'python3-.*' | paste -sd,)
+    compiler=$(aarch64-linux-gnu-g++ -dumpversion)
+    mmdebstrap --quiet --variant=extract --architectures=arm64 \
+        --include="$packages,libstdc++-$compiler-dev" "$release" "$sysroot" "$uri" || {
+        rm -rf "$sysroot"
+        [ -z "$needs_tools" ] || exit 1
+        echo "arm.sh: skipped, as the packages of arm64 cannot be had"
+        exit 0
+    }
+fi
+
+cmake -S . -B "$folder/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64-linux-gnu.cmake" \
+    -DCMAKE_SYSROOT="$sysroot" -DCONVOLUME_ARM_CPU="$cpu" -DCMAKE_BUILD_TYPE=Release \
+    -DCONVOLUME_BUILD_TESTS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8 \
+    -DCONVOLUME_WARNINGS_AS_ERRORS=ON -DCONVOLUME_WITH_CUDA=OFF >"$folder/configure.log" || {
+    tail -20 "$folder/configure.log" >&2
+    exit 1
+}
+targets=$(printf '%s\n' "$@" | sed 's/^command$/convolume_command/')
+# shellcheck disable=SC2086 # each word is a target
+ninja -C "$folder/build" $targets
+for test in "$@"; do
+    if [ "$test" = command ]; then
+        mkdir -p "$folder/bin"
+        printf '#!/bin/sh\nexec qemu-aarch64 -cpu %s -L "%s" "%s" "$@"\n' "$cpu" "$sysroot" \
+            "$folder/build/cli/convolume" >"$folder/bin/convolume"
+        chmod +x "$folder/bin/convolume"
+        PATH="$folder/bin:$PATH" debian/tests/command
+    else
+        ctest --test-dir "$folder/build" -R "^$test\$" --output-on-failure --no-tests=error
+    fi
+done
