@@ -31,6 +31,7 @@ from ._exact_sums import Summed, exact_sums
 from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
 from ._run import Device
+from ._signal_resampling import decimate, resample_poly, upfirdn
 from ._sums import (
     Array,
     ArrayForm,
@@ -44,7 +45,7 @@ from ._sums import (
     plain_sums,
 )
 
-__all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
+__all__ = ["convolve", "correlate", "decimate", "fftconvolve", "oaconvolve", "resample_poly", "upfirdn"]
 
 Axes = int | Sequence[int] | None
 Method = Literal["auto", "direct", "fft"]
