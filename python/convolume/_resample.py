@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resampling of signals by a rational factor."""
 
+import functools
 import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
@@ -54,6 +55,8 @@ def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: 
     if signals.shape[axis] == 0:
         raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
     if isinstance(signals, GpuNumbers):
+        if parse_device(device)[0] == "cpu":
+            raise InvalidArgument("the signals are in a GPU's memory: leave device as 'auto', or copy them to the host")
         return _on_gpu(signals, resampling, count, axis, dtype)
     if parse_device(device)[0] == "gpu":
         raise InvalidArgument("signals in host memory are resampled on the CPU: copy them to the GPU, for example by "
@@ -80,7 +83,9 @@ def _count(plan: Any, count: ResultCount, samples: int) -> int:
 def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axis: int,
             dtype: np.dtype[Any]) -> GpuNumbers:
     found = signals.astype(dtype).device_array().along_last(axis)
-    plan = _core.DeviceResampler(**resampling.arguments(dtype), device=found.device, signal_type=dtype)
+    arguments = resampling.arguments(dtype)
+    taps = arguments.pop("taps")
+    plan = _device_plan(taps.tobytes(), taps.dtype, dtype, found.device, *arguments.items())
     results = _count(plan, count, found.shape[-1])
     out = found.empty((*found.shape[:-1], results), dtype)
     if 0 not in out.shape:
@@ -92,9 +97,25 @@ def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axi
     return GpuNumbers(module.moveaxis(out.array, -1, axis))
 
 
-def low_pass(up: int, down: int, zero_crossings: int = 10, kaiser: float = 5.0) -> np.ndarray:
-    """Returns the taps of the low-pass filter of :func:`convolume.signal.resample_poly`, of gain `up`."""
-    return np.asarray(_core.resample_taps(up, down, zero_crossings, kaiser))
+@functools.lru_cache(maxsize=16)
+def _device_plan(taps: bytes, tap_type: np.dtype[Any], dtype: np.dtype[Any], device: int,
+                 *arguments: tuple[str, Any]) -> Any:
+    """Returns a resampler of a GPU. Kept ones save the allocation of the taps, which would stop the GPU."""
+    return _core.DeviceResampler(taps=np.frombuffer(taps, tap_type), **dict(arguments), device=device,
+                                 signal_type=dtype)
+
+
+def in_type_of(taps: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns taps in the type of the samples if that is a floating-point type, as scipy.signal.resample_poly."""
+    return taps.astype(dtype) if dtype.kind in "fc" else taps
+
+
+@functools.lru_cache(maxsize=16)
+def low_pass(up: int, down: int, dtype: np.dtype[Any], kaiser: float = 5.0) -> np.ndarray:
+    """Returns the taps of the low-pass filter of :func:`convolume.signal.resample_poly` for samples of a type."""
+    taps = in_type_of(np.asarray(_core.resample_taps(up, down, 10, kaiser)) / up, dtype) * up
+    taps.flags.writeable = False
+    return taps
 
 
 class Resampler:
@@ -133,7 +154,7 @@ class Resampler:
         if taps is None:
             common = int(np.gcd(up, down)) or 1
             up, down = up // common, down // common
-            filter_taps = low_pass(up, down) if up != down else np.ones(1)
+            filter_taps = low_pass(up, down, np.dtype(dtype)) if up != down else np.ones(1)
         else:
             filter_taps = np.asarray(taps)
         samples = np.dtype(dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._errors import InvalidArgument, Unavailable
 from ._gpu_numbers import GpuNumbers
-from ._resample import Extension, Resampling, ResultCount, low_pass, resampled
+from ._resample import Extension, Resampling, ResultCount, in_type_of, low_pass, resampled
 from ._run import Device
 from ._sums import Array, given_back, numbers
 
@@ -126,7 +126,7 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     up, down = up // common, down // common
     if up == down == 1:
         return given_back(signals.copy(), x)
-    taps = _filter(signals, up, down, window) * up
+    taps = _filter(signals, up, down, window)
     if padtype not in (*_EXTENSIONS, *_LEVELS):
         raise InvalidArgument(f"padtype must be one of: {', '.join((*_LEVELS, *_EXTENSIONS))}")
     level = _level(signals, padtype, axis) if padtype in _LEVELS else None
@@ -223,18 +223,17 @@ def _resampled(signals: Array, resampling: Resampling, count: ResultCount, axis:
 
 
 def _filter(signals: Array, up: int, down: int, window: Any) -> np.ndarray:
-    """Returns the taps of resample_poly() for its argument `window`, of gain 1."""
+    """Returns the taps of resample_poly() for its argument `window`."""
     if not isinstance(window, (str, tuple, float)) and window is not None:
         taps = _on_host(numbers(window, "window"))
         if taps.ndim != 1 or taps.size == 0:
             raise InvalidArgument("window must be 1-D, with one tap at least")
-        return taps
+        return taps * up
     if isinstance(window, tuple) and window[0] in ("kaiser", "ksr") and len(window) == 2:
-        taps = low_pass(up, down, kaiser=float(window[1])) / up
-    else:
-        rate = max(up, down)
-        taps = _scipy_signal("a window other than Kaiser's").firwin(20 * rate + 1, 1 / rate, window=window)
-    return taps.astype(signals.dtype) if signals.dtype.kind in "fc" else taps
+        return low_pass(up, down, signals.dtype, float(window[1]))
+    rate = max(up, down)
+    taps = _scipy_signal("a window other than Kaiser's").firwin(20 * rate + 1, 1 / rate, window=window)
+    return in_type_of(taps, signals.dtype) * up
 
 
 def _fir_taps(q: int, n: int | None, ftype: Any) -> np.ndarray | None:
