@@ -106,8 +106,8 @@ def _device_plan(taps: bytes, tap_type: np.dtype[Any], dtype: np.dtype[Any], dev
 
 
 def in_type_of(taps: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Returns taps in the type of the samples if that is a floating-point type, as scipy.signal.resample_poly."""
-    return taps.astype(dtype) if dtype.kind in "fc" else taps
+    """Returns real taps in the precision of the samples if these are floating-point numbers, as SciPy does."""
+    return taps.astype(np.empty(0, dtype).real.dtype) if dtype.kind in "fc" else taps
 
 
 @functools.lru_cache(maxsize=16)

@@ -186,8 +186,9 @@ def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int
     own = signals.dtype if signals.dtype.kind in "fc" and signals.dtype.char != "e" else np.dtype(np.float64)
     if taps is None:
         return _decimated_by_iir(signals, q, 8 if n is None else n, ftype, axis, zero_phase, own)
-    # As SciPy: real taps in the type of the signal. Complex ones of a dlti stay complex.
-    taps = taps.astype(own) if isinstance(ftype, str) else taps
+    if q == 1 and zero_phase:  # SciPy leaves the signal as it is
+        return given_back(signals.copy(), x)
+    taps = in_type_of(taps, own) if isinstance(ftype, str) else taps
     origin = (taps.size - 1) // 2 if zero_phase else 0
     result = _resampled(signals, Resampling(taps, 1, q, origin), "same", axis, device, workers)
     return given_back(result, x)
