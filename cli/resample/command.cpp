@@ -26,7 +26,7 @@ index_t thousandths(double hz) {
         throw InvalidArgument(
             message("a sampling rate of ", hz, " Hz is not above 0 Hz and below 1 THz"));
     const double rounded = std::round(thousandths);
-    if (std::abs(thousandths - rounded) > 1e-9 * thousandths || rounded < 1)
+    if (std::abs(thousandths - rounded) > 1e-6 + 1e-12 * thousandths || rounded < 1)
         throw InvalidArgument(
             message("the sampling rate ", hz,
                     " Hz is no multiple of 0.001 Hz; give --up and --down instead"));

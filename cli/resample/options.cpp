@@ -33,24 +33,19 @@ void add_computation(CLI::App& app, ResampleRequest& request) {
                                          "Sampling rate of the result, a multiple of 0.001 Hz")
                                   ->group(group);
     add_parsed(app, "--up", request.up, parse_positive<index_t>, "L",
-               "Factor by which the rate is raised (default: 1)")
+               "Factor by which the rate is raised (default 1)")
         ->group(group)
         ->excludes(rate);
     add_parsed(app, "--down", request.down, parse_positive<index_t>, "M",
-               "Factor by which the rate is lowered (default: 1)")
+               "Factor by which the rate is lowered (default 1)")
         ->group(group)
         ->excludes(rate);
-    app.add_option("--zeros", request.zero_crossings,
-                   "Zero crossings of the low-pass filter on each side: more are steeper")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(index_t{1}, index_t{10000}))
+    add_parsed(app, "--zeros", request.zero_crossings, parse_positive<index_t>, "N",
+               "Zero crossings of the low-pass filter on each side: more are steeper (default 10)")
         ->group(group);
-    app.add_option("--kaiser", request.kaiser,
-                   "Parameter of its Kaiser window: larger ones damp more and are less steep")
-        ->type_name("BETA")
-        ->capture_default_str()
-        ->check(CLI::Range(0.0, 700.0))
+    add_parsed(
+        app, "--kaiser", request.kaiser, parse_number, "BETA",
+        "Parameter of its Kaiser window: larger ones damp more and are less steep (default 5)")
         ->group(group);
     app.add_option("--filter", request.filter,
                    "File with the taps of another filter, for the rate of SIGNAL times L; the "
@@ -59,10 +54,10 @@ void add_computation(CLI::App& app, ResampleRequest& request) {
         ->group(group);
     add_parsed(app, "--extend", request.options.extension, parse_signal_extension,
                "constant|edge|symmetric|reflect|antisymmetric|antireflect|smooth",
-               "How signals continue beyond their ends (default: constant, zeros)")
+               "How signals continue beyond their ends (default constant: zeros)")
         ->group(group);
     add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
-               "Precision of the computation and the result (default: float32)")
+               "Precision of the computation and the result (default float32)")
         ->group(group);
 }
 
@@ -117,7 +112,7 @@ void add_resample_command(CLI::App& app, Action& action) {
     add_computation(*command, *request);
     const char* machine = groups::machine;
     add_parsed(*command, "--chunk", request->chunk, parse_positive<index_t>, "N",
-               "Samples read at a time (default: 1048576; 65536 from standard input)")
+               "Samples read at a time (default 1048576; 65536 from standard input)")
         ->group(machine);
     add_threads_option(*command, machine, request->options.threads);
     add_output(*command, *request);

@@ -37,13 +37,13 @@ void ResampleSteps::report_plan(const Console& console) const {
     const ResampleOptions& options = resampler_->options();
     console.fact("signal", message(request_.signal, ": ", signal_info_.format, ", ",
                                    signal_info_.to_string()));
-    std::string factor = message("by ", options.up, '/', options.down, " with ", tap_count_,
+    std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
                                  tap_count_ == 1 ? " tap" : " taps");
     if (rate_hz_)
         factor += message(
             ", from ", *rate_hz_, " Hz to ",
             *rate_hz_ * static_cast<double>(options.up) / static_cast<double>(options.down), " Hz");
-    console.fact("resampling", factor);
+    console.fact("factor", factor);
     if (request_.run.dry_run) console.fact("result", output_text());
 }
 
