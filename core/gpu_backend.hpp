@@ -11,8 +11,10 @@
 
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
+#include "convolume/filter_bank.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
+#include "core/resample_spec.hpp"
 
 namespace convolume {
 
@@ -89,6 +91,17 @@ class DeviceFilterProgram {
     virtual void run(const SignalView& signal, const FilterResult& result, void* stream) = 0;
 };
 
+/// A resampling prepared for signals in device memory.
+class DeviceResampling {
+  public:
+    virtual ~DeviceResampling() = default;
+    virtual index_t bytes() const = 0;  ///< returns the bytes of device memory held
+    /// Enqueues the resampling on the CUDA stream and returns. `samples` and `results` are
+    /// contiguous in device memory and have the results' type; `count` results of each signal.
+    virtual void run(const void* samples, const SignalShape& shape, void* results, index_t count,
+                     void* stream) const = 0;
+};
+
 struct GpuOptions {
     std::vector<int> devices;  ///< CUDA device numbers; empty: all usable devices
     /// Memory limit of each device; absent: most of its free memory.
@@ -115,6 +128,11 @@ struct GpuBackend {
     /// OutOfMemory, DeviceFailure.
     std::unique_ptr<DeviceFilterProgram> (*make_device_filter_program)(
         int device, const FilterSpec& spec, const void* taps, index_t signals, index_t outputs);
+    /// Makes a resampling of signals in device memory. `taps` are in host memory. Throws
+    /// Unavailable (no such device), OutOfMemory, DeviceFailure.
+    std::unique_ptr<DeviceResampling> (*make_device_resampling)(int device,
+                                                                const ResampleSpec& spec,
+                                                                const ConstImageView& taps);
     /// Returns the grid length of at least `least` along `axis` (0 is z) at which a device's FFT is
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,

@@ -15,6 +15,7 @@
 #include "convolume/options.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/resample.hpp"
 
 namespace convolume {
 
@@ -121,6 +122,18 @@ inline constexpr auto names_of<PointPost> =
     std::to_array<NamedValue<PointPost>>({{"none", PointPost::none},
                                           {"power", PointPost::power},
                                           {"derivative", PointPost::derivative}});
+
+template <>
+inline constexpr auto names_of<SignalExtension> =
+    std::to_array<NamedValue<SignalExtension>>({{"constant", SignalExtension::constant},
+                                                {"edge", SignalExtension::edge},
+                                                {"wrap", SignalExtension::wrap},
+                                                {"symmetric", SignalExtension::symmetric},
+                                                {"reflect", SignalExtension::reflect},
+                                                {"antisymmetric", SignalExtension::antisymmetric},
+                                                {"antireflect", SignalExtension::antireflect},
+                                                {"smooth", SignalExtension::smooth},
+                                                {"line", SignalExtension::line}});
 
 template <>
 inline constexpr auto names_of<PsfModel> =

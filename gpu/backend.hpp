@@ -12,6 +12,8 @@ std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec
 std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterSpec& spec,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs);
+std::unique_ptr<DeviceResampling> make_device_resampling(int device, const ResampleSpec& spec,
+                                                         const ConstImageView& taps);
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision);
 

@@ -45,7 +45,8 @@ if ! "$root/scripts/python_venv.sh"; then
 fi
 python=$root/build/python-venv/bin/python
 status=0
-suite scipy --pyargs scipy.signal.tests.test_signaltools scipy.ndimage.tests.test_filters || status=1
+suite scipy --pyargs scipy.signal.tests.test_signaltools scipy.signal.tests.test_upfirdn \
+    scipy.ndimage.tests.test_filters || status=1
 sources=$root/build/scikit-image-tests
 version=$("$python" -c 'import importlib.metadata as m; print(m.version("scikit-image"))')
 if "$root/scripts/scikit_image_tests.sh" "$sources" "$version"; then

@@ -15,5 +15,6 @@
 #include "convolume/image_view.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/resample.hpp"
 #include "convolume/scratch_image.hpp"
 #include "convolume/version.hpp"

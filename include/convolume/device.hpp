@@ -12,6 +12,7 @@
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
+#include "convolume/resample.hpp"
 
 struct CUstream_st;  // declared by CUDA; a cudaStream_t is a pointer to it
 
@@ -207,6 +208,52 @@ class CONVOLUME_API DeviceFilterBank {
     /// also those from other CUDA streams and threads. Throws InvalidArgument (positions without
     /// peaks) or DeviceFailure.
     void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
+                 DeviceStream stream = {}) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Resamples signals on one GPU.
+/// @code{.cpp}
+/// const index_t samples = 147000, results = 160000;
+/// const std::vector<double> taps = resample_taps(160, 147);
+/// ResampleOptions options;
+/// options.up = 160;
+/// options.down = 147;
+/// options.origin = static_cast<index_t>(taps.size() / 2);
+/// const DeviceResampler resampler(view_of(taps.data(), {1, 1, index_t(taps.size())}), options);
+/// float *signal = nullptr, *resampled = nullptr;
+/// cudaMalloc(&signal, samples * sizeof(float));
+/// cudaMalloc(&resampled, results * sizeof(float));
+/// cudaMemset(signal, 0, samples * sizeof(float));
+/// resampler.execute({1, samples}, signal, results, resampled);
+/// cudaDeviceSynchronize();
+/// cudaFree(resampled);
+/// cudaFree(signal);
+/// @endcode
+class CONVOLUME_API DeviceResampler {
+  public:
+    /// Prepares the filter, as Resampler does. ResampleOptions::threads is not used. Throws as
+    /// Resampler does, and Unavailable if there is no such device.
+    explicit DeviceResampler(const ConstImageView& taps, const ResampleOptions& options = {},
+                             const DeviceFilterOptions& device = {});
+    ~DeviceResampler();
+    DeviceResampler(DeviceResampler&&) noexcept;
+    DeviceResampler& operator=(DeviceResampler&&) noexcept;
+
+    index_t full_results(index_t samples) const;  ///< as Resampler::full_results()
+    index_t same_results(index_t samples) const;  ///< as Resampler::same_results()
+    /// Returns the type of signals and results: complex if signals or filter are.
+    PixelType sample_type() const;
+    /// Returns the bytes of device memory that the resampler holds, beside the caller's arrays.
+    index_t device_bytes() const;
+    /// Enqueues the resampling on the CUDA stream `stream` and returns: no synchronization, no
+    /// allocation. Arrays are in the device's memory, contiguous, of sample_type(), and do not
+    /// overlap. `samples` has `shape`, and `results` has the shape (shape.signals, count). Throws
+    /// InvalidArgument or DeviceFailure.
+    void execute(const SignalShape& shape, const void* samples, index_t count, void* results,
                  DeviceStream stream = {}) const;
 
   private:

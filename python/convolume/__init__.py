@@ -32,6 +32,7 @@ from ._image import Image
 from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
+from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ __version__: str = version()
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "ConvolumeWarning", "Convolver",
            "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
            "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
-           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__",
+           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Unavailable", "__version__",
            "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
            "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
            "wiener"]

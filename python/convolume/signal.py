@@ -34,6 +34,7 @@ from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
 from ._problem import Problem
 from ._run import Device
+from ._signal_resampling import decimate, resample_poly, upfirdn
 from ._sums import (
     Array,
     ByteSize,
@@ -46,7 +47,7 @@ from ._sums import (
     plain_sums,
 )
 
-__all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
+__all__ = ["convolve", "correlate", "decimate", "fftconvolve", "oaconvolve", "resample_poly", "upfirdn"]
 
 Axes = int | Sequence[int] | None
 Method = Literal["auto", "direct", "fft"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import convolume
-from convolume import _core
+from convolume import _core, _resample
 
 
 class GpuArray(NDArrayOperatorsMixin):
@@ -135,12 +135,26 @@ class DeviceFilterBank:
                            _array_at(results, self._results, self.result_type), None, None)
 
 
+class DeviceResampler:
+    """Resamples on the host, at the addresses that it gets."""
+
+    def __init__(self, *, device, signal_type, **options):
+        self._type = signal_type
+        self._core = _core.Resampler(**options, threads=1, signal_type=signal_type)
+        self.full_results, self.same_results = self._core.full_results, self._core.same_results
+
+    def execute(self, signals, samples, source, count, target, stream):
+        self._core.execute(_array_at(source, (signals, samples), self._type),
+                           _array_at(target, (signals, count), self._type))
+
+
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
+    _resample._device_plan.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", module)
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
-                           "DeviceFilterBank": DeviceFilterBank}.items():
+                           "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler}.items():
         monkeypatch.setattr(_core, name, stand_in)
     return module

@@ -18,7 +18,7 @@ is changed.
 
 | library | tests |
 |---|---|
-| SciPy 1.17.1 | `scipy.signal.tests.test_signaltools` |
+| SciPy 1.17.1 | `scipy.signal.tests.test_signaltools`, `scipy.signal.tests.test_upfirdn` |
 | SciPy 1.17.1 | `scipy.ndimage.tests.test_filters` |
 | scikit-image 0.26.0 | `test_restoration` of `restoration` |
 | CuPy 14.2.0 | `test_signaltools` and `test_filters` of `cupyx_tests` |

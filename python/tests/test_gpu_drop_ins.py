@@ -71,6 +71,31 @@ def test_long_signals(library, mode, dtype):
     compare(library, signal.fftconvolve, image[0], numbers((257,), dtype, 2), mode)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int16", "int64"])
+@pytest.mark.parametrize("up, down", [(160, 147), (1, 2), (2, 1), (3, 7), (1, 100), (997, 1000)])
+def test_resampling(library, up, down, dtype):
+    signals = numbers((2, 3000), dtype)
+    for axis in (0, 1):
+        compare(library, signal.resample_poly, signals if axis else signals.T.copy(), up, down, axis=axis)
+    compare(library, signal.resample_poly, signals[0], up, down, padtype="edge")
+    if np.dtype(dtype).kind != "c":
+        compare(library, signal.decimate, signals, down + 1, ftype="fir")
+
+
+@pytest.mark.parametrize("mode", ["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric",
+                                  "antireflect", "line"])
+def test_ends_of_resampled_signals(library, mode):
+    taps = numbers((50,), "float32", 2)
+    for signals in (numbers((2, 9), "float32"), numbers((200,), "complex64")):
+        wanted = signal.upfirdn(taps, signals, 3, 2, mode=mode, device="cpu")
+        found = signal.upfirdn(taps, on_gpu(library, signals), 3, 2, mode=mode)
+        values = (found.cpu().numpy() if library.__name__ == "torch" else np.asarray(found)
+                  if library.__name__ == "jax" else library.asnumpy(found))
+        np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+    with pytest.raises(convolume.InvalidArgument, match="leave device as 'auto'"):
+        signal.upfirdn(taps, on_gpu(library, signals), 3, 2, device="cpu")
+
+
 def test_sides_of_signals(library):
     image = numbers((9,), "float32")
     with pytest.raises(convolume.InvalidArgument, match="in1 is in host memory and in2 in a GPU's"):

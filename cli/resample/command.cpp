@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/resample/command.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <numeric>
+#include <stop_token>
+
+#include "cli/app.hpp"
+#include "cli/run/errors.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+// Samples read at a time: files in large pieces, pipes so that results leave soon.
+constexpr index_t chunk_of_files = index_t{1} << 20;
+constexpr index_t chunk_of_pipes = index_t{1} << 16;
+// Largest factor between sampling rates. The filter has 20 taps for each unit.
+constexpr index_t most_factor = 1'000'000;
+
+index_t thousandths(double hz) {
+    const double thousandths = hz * 1000;
+    if (!(hz > 0) || thousandths > 1e15)
+        throw InvalidArgument(
+            message("a sampling rate of ", hz, " Hz is not above 0 Hz and below 1 THz"));
+    const double rounded = std::round(thousandths);
+    if (std::abs(thousandths - rounded) > 1e-6 + 1e-12 * thousandths || rounded < 1)
+        throw InvalidArgument(
+            message("the sampling rate ", hz,
+                    " Hz is no multiple of 0.001 Hz; give --up and --down instead"));
+    return static_cast<index_t>(rounded);
+}
+
+}  // namespace
+
+RateChange rate_change(double from_hz, double to_hz) {
+    const index_t from = thousandths(from_hz), to = thousandths(to_hz);
+    const index_t common = std::gcd(from, to);
+    const RateChange change{to / common, from / common};
+    if (std::max(change.up, change.down) > most_factor)
+        throw InvalidArgument(message("from ", from_hz, " Hz to ", to_hz, " Hz is a factor of ",
+                                      change.up, '/', change.down,
+                                      ", whose filter would be too long; choose a rate that has a "
+                                      "larger common divisor, or --up and --down near this ratio"));
+    return change;
+}
+
+void ResampleSteps::open(const ExecutionContext& context) {
+    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
+                                     : io::open_signal(request_.signal, request_.signal_file);
+    signal_info_ = reader_->info();
+    rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
+    if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
+        throw InvalidArgument(message("standard input and output hold one signal, and here are ",
+                                      signal_info_.signals(), "; name files"));
+    if (request_.filter.empty()) return;
+    const auto filter = io::open_signal(request_.filter, {});
+    const io::SignalInfo& info = filter->info();
+    if (info.signals() != 1)
+        throw BadData(message("the filter is one row of taps, but \"", request_.filter, "\" holds ",
+                              info.to_string(), "; save one filter"));
+    taps_ = Volume({1, 1, info.samples()}, info.type);
+    const PhaseTimer timer(context.timeline, Phase::read, -1, -1, taps_.bytes());
+    filter->read(0, 0, info.samples(), taps_.view().data);
+}
+
+RateChange ResampleSteps::factors() const {
+    if (!request_.rate_hz) return {request_.up.value_or(1), request_.down.value_or(1)};
+    if (!rate_hz_)
+        throw InvalidArgument(message("\"", request_.signal,
+                                      "\" does not say its sampling rate; add --input-rate HZ, or "
+                                      "give --up and --down instead of --rate"));
+    return rate_change(*rate_hz_, *request_.rate_hz);
+}
+
+std::vector<double> ResampleSteps::low_pass(const RateChange& factors) const {
+    if (factors.up == factors.down) return {1};
+    return resample_taps(factors.up, factors.down, request_.zero_crossings, request_.kaiser);
+}
+
+void ResampleSteps::plan(const ExecutionContext&) {
+    RateChange change = factors();
+    ResampleOptions options = request_.options;
+    std::vector<double> low_pass_taps;
+    ConstImageView taps = taps_.view();
+    if (request_.filter.empty()) {
+        const index_t common = std::gcd(change.up, change.down);
+        change = {change.up / std::max<index_t>(1, common),
+                  change.down / std::max<index_t>(1, common)};
+        low_pass_taps = low_pass(change);
+        taps = view_of(std::as_const(low_pass_taps).data(),
+                       {1, 1, static_cast<index_t>(low_pass_taps.size())});
+    }
+    options.up = change.up;
+    options.down = change.down;
+    options.origin = (taps.shape.x - 1) / 2;
+    tap_count_ = taps.shape.x;
+    resampler_.emplace(taps, options, signal_info_.type);
+    taps_ = {};
+    result_dims_ = signal_info_.dims;
+    if (signal_info_.length_known())
+        result_dims_.back() = resampler_->same_results(signal_info_.samples());
+    if (signal_info_.length_known() && signal_info_.samples() < 1)
+        throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
+}
+
+WorkAmount ResampleSteps::work() const {
+    if (!signal_info_.length_known()) return {0, "sample"};
+    return {
+        static_cast<double>(signal_info_.signals()) * static_cast<double>(signal_info_.samples()),
+        "sample"};
+}
+
+void ResampleSteps::create_results() {
+    io::CreateSignalOptions create = request_.create;
+    create.software = software_name();
+    const ResampleOptions& options = resampler_->options();
+    if (rate_hz_)
+        create.sampling_rate_hz = request_.rate_hz ? *request_.rate_hz
+                                                   : *rate_hz_ * static_cast<double>(options.up) /
+                                                         static_cast<double>(options.down);
+    const io::SampleType type = io::sample_type_of(resampler_->result_type());
+    results_ = request_.writes_stdout()
+                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
+                   : io::create_signal(request_.output, result_dims_, type, create);
+}
+
+void ResampleSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
+    create_results();
+    // Reads and writes of a pipe may wait for another program.
+    const std::stop_callback cancel(context.stop, [this] {
+        reader_->cancel();
+        results_->cancel();
+    });
+    try {
+        for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
+            resample_signal(signal, context);
+    } catch (const Cancelled&) {
+        if (!request_.writes_stdout()) throw;
+        throw Interrupted("interrupted; standard output has the results until then");
+    }
+    const ClampCount clamped = results_->clamped();
+    executed_.clamped_low = clamped.low;
+    executed_.clamped_high = clamped.high;
+}
+
+void ResampleSteps::resample_signal(index_t signal, const ExecutionContext& context) {
+    const bool is_endless = !signal_info_.length_known();
+    const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
+    const index_t samples = is_endless ? chunk : std::min(chunk, signal_info_.samples());
+    // A timeline grows with the signal, which may be endless.
+    Timeline* const timeline =
+        is_endless && request_.run.timeline.empty() ? nullptr : context.timeline;
+    ExecutionContext quiet = context;
+    quiet.progress = nullptr;
+    quiet.timeline = nullptr;
+    Volume block({1, 1, samples}, signal_info_.type);
+    ResampleStream stream(*resampler_);
+    index_t written = 0;
+    const auto write = [&](const Volume& results) {
+        if (results.shape().x == 0) return;
+        const PhaseTimer timer(timeline, Phase::write);
+        results_->write(signal, written, results.shape().x, results.view().data);
+        written += results.shape().x;
+    };
+    const auto read = [&](index_t begin) {
+        const PhaseTimer timer(timeline, Phase::read, -1, -1, block.bytes());
+        if (is_endless)
+            return std::max<index_t>(
+                0, reader_->read_until_end(signal, begin, samples, block.view().data));
+        const index_t count = std::min(samples, signal_info_.samples() - begin);
+        if (count > 0) reader_->read(signal, begin, count, block.view().data);
+        return count;
+    };
+    const auto compute = [&](const auto& step) {
+        const PhaseTimer timer(timeline, Phase::convolve);
+        return step();
+    };
+    for (index_t begin = 0;;) {
+        const index_t count = read(begin);
+        if (count > 0) {
+            const ImageView samples_read = subview(block.view(), {{0, 0, 0}, {1, 1, count}});
+            write(compute([&] { return stream.push(samples_read, quiet); }));
+        }
+        begin += count;
+        read_ += count;
+        if (context.progress && work().amount > 0)
+            context.progress(static_cast<double>(read_) / work().amount);
+        if (count < samples || begin == signal_info_.samples()) break;
+    }
+    write(compute([&] { return stream.finish(quiet); }));
+    result_dims_.back() = written;
+}
+
+}  // namespace convolume::cli

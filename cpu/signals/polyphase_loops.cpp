@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/signals/polyphase_loops.hpp"
+
+#include <algorithm>
+
+// As in cpu/signals/vector_loops.cpp.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/signals/polyphase_loops.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must be included first
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convolume::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class Real>
+index_t lanes_of() {
+    return 1;
+}
+
+template <class Real>
+void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples,
+                    bool accumulate, Real* out, index_t count) {
+    index_t q = first, base = -phases.newest[first];
+    for (index_t n = 0; n < count; ++n) {
+        const Real* const x = samples + (base + phases.newest[q]);
+        const Real* const h = phases.taps + phases.begin[q];
+        Real sum = 0;
+        for (index_t j = 0; j < phases.padded_taps; ++j) sum += x[j] * h[j];
+        out[n] = accumulate ? out[n] + sum : sum;
+        if (++q == phases.cycle) {
+            q = 0;
+            base += phases.samples_per_cycle;
+        }
+    }
+}
+
+#else
+
+// Vectors have at most two blocks of 128 bits, since the taps of a phase are few.
+#if HWY_HAVE_SCALABLE || HWY_MAX_BYTES < 32
+constexpr int blocks = 1;
+#else
+constexpr int blocks = 2;
+#endif
+template <class Real>
+using Lanes = hn::CappedTag<Real, 16 * blocks / sizeof(Real)>;
+
+template <class Real>
+index_t lanes_of() {
+    return 16 * blocks / sizeof(Real);
+}
+
+// Computes the sums of four results, lane by lane. With `one_phase` all have the same taps.
+template <bool one_phase, class Real, class V = hn::Vec<Lanes<Real> > >
+HWY_INLINE void sum_four(const Real* const* samples, const Real* const* taps,
+                         const PolyphaseTaps<Real>& phases, V& a, V& b, V& c, V& d) {
+    const Lanes<Real> tag;
+    const auto used = hn::Not(hn::FirstN(tag, static_cast<std::size_t>(phases.padding)));
+    const Real* const x0 = samples[0];
+    const Real* const x1 = samples[1];
+    const Real* const x2 = samples[2];
+    const Real* const x3 = samples[3];
+    const Real* const h0 = taps[0];
+    const Real* const h1 = one_phase ? h0 : taps[1];
+    const Real* const h2 = one_phase ? h0 : taps[2];
+    const Real* const h3 = one_phase ? h0 : taps[3];
+    const auto first = [&](const Real* x, const Real* h) HWY_ATTR {
+        return hn::Mul(hn::IfThenElseZero(used, hn::LoadU(tag, x)), hn::LoadU(tag, h));
+    };
+    a = first(x0, h0);
+    b = first(x1, h1);
+    c = first(x2, h2);
+    d = first(x3, h3);
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    for (index_t j = lanes; j < phases.padded_taps; j += lanes) {
+        a = hn::MulAdd(hn::LoadU(tag, x0 + j), hn::LoadU(tag, h0 + j), a);
+        b = hn::MulAdd(hn::LoadU(tag, x1 + j), hn::LoadU(tag, h1 + j), b);
+        c = hn::MulAdd(hn::LoadU(tag, x2 + j), hn::LoadU(tag, h2 + j), c);
+        d = hn::MulAdd(hn::LoadU(tag, x3 + j), hn::LoadU(tag, h3 + j), d);
+    }
+}
+
+// Adds up the lanes of each block: result i of a block is the sum over that block of argument i.
+HWY_INLINE hn::Vec<Lanes<float> > add_lanes(hn::Vec<Lanes<float> > a, hn::Vec<Lanes<float> > b,
+                                            hn::Vec<Lanes<float> > c, hn::Vec<Lanes<float> > d) {
+    const Lanes<float> tag;
+    const hn::Repartition<double, Lanes<float> > pairs;
+    const auto ab =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b)));
+    const auto cd =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, c, d), hn::InterleaveUpper(tag, c, d)));
+    return hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, ab, cd)),
+                   hn::BitCast(tag, hn::InterleaveUpper(pairs, ab, cd)));
+}
+HWY_INLINE hn::Vec<Lanes<double> > add_lanes(hn::Vec<Lanes<double> > a, hn::Vec<Lanes<double> > b) {
+    const Lanes<double> tag;
+    return hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b));
+}
+
+// Adds two vectors' blocks: those of `low` are the lower half of the result.
+template <class V, class Tag>
+HWY_INLINE V add_two_blocks(Tag tag, V low, V high) {
+    return hn::Add(hn::ConcatLowerLower(tag, high, low), hn::ConcatUpperUpper(tag, high, low));
+}
+
+template <class Real>
+constexpr int group_results = sizeof(Real) == 4 ? 4 * blocks : 4;
+
+// Computes group_results<Real> results.
+template <bool one_phase>
+HWY_INLINE void sum_group(const PolyphaseTaps<float>& phases, const float* const* samples,
+                          const float* const* taps, float* out) {
+    const Lanes<float> tag;
+    hn::Vec<Lanes<float> > a, b, c, d;
+    sum_four<one_phase>(samples, taps, phases, a, b, c, d);
+    const auto low = add_lanes(a, b, c, d);
+#if HWY_HAVE_SCALABLE || HWY_MAX_BYTES < 32
+    hn::StoreU(low, tag, out);
+#else
+    sum_four<one_phase>(samples + 4, taps + 4, phases, a, b, c, d);
+    hn::StoreU(add_two_blocks(tag, low, add_lanes(a, b, c, d)), tag, out);
+#endif
+}
+template <bool one_phase>
+HWY_INLINE void sum_group(const PolyphaseTaps<double>& phases, const double* const* samples,
+                          const double* const* taps, double* out) {
+    const Lanes<double> tag;
+    hn::Vec<Lanes<double> > a, b, c, d;
+    sum_four<one_phase>(samples, taps, phases, a, b, c, d);
+    const auto low = add_lanes(a, b);
+    const auto high = add_lanes(c, d);
+#if HWY_HAVE_SCALABLE || HWY_MAX_BYTES < 32
+    hn::StoreU(low, tag, out);
+    hn::StoreU(high, tag, out + 2);
+#else
+    hn::StoreU(add_two_blocks(tag, low, high), tag, out);
+#endif
+}
+
+template <bool one_phase, class Real>
+HWY_INLINE void sum_groups(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples,
+                           bool accumulate, Real* out, index_t count) {
+    constexpr int group = group_results<Real>;
+    static_assert(group <= most_polyphase_results);
+    const index_t* const newest = phases.newest;
+    const index_t* const begin = phases.begin;
+    const index_t whole_cycles = group / phases.cycle;
+    const index_t step = group % phases.cycle;
+    index_t q = first, base = -newest[first];
+    for (index_t n = 0; n < count; n += group) {
+        const Real* x[group];
+        const Real* h[group];
+        Real sums[group];
+        const index_t now = std::min<index_t>(group, count - n);
+        // Results beyond the last one repeat it.
+        for (int i = 0; i < group; ++i) {
+            const index_t at = q + std::min<index_t>(i, now - 1);
+            x[i] = samples + (base + newest[at]);
+            h[i] = phases.taps + begin[at];
+        }
+        const bool is_direct = now == group && !accumulate;
+        sum_group<one_phase>(phases, x, h, is_direct ? out + n : sums);
+        if (!is_direct)
+            for (index_t i = 0; i < now; ++i)
+                out[n + i] = accumulate ? out[n + i] + sums[i] : sums[i];
+        base += whole_cycles * phases.samples_per_cycle;
+        q += step;
+        if (q >= phases.cycle) {
+            q -= phases.cycle;
+            base += phases.samples_per_cycle;
+        }
+    }
+}
+
+template <class Real>
+HWY_INLINE void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first,
+                               const Real* samples, bool accumulate, Real* out, index_t count) {
+    if (phases.cycle == 1)
+        sum_groups<true>(phases, first, samples, accumulate, out, count);
+    else
+        sum_groups<false>(phases, first, samples, accumulate, out, count);
+}
+
+#endif
+
+// Functions for dispatch at run time, in both precisions.
+#define CONVOLUME_PHASES(Real)                                                                    \
+    index_t lanes_##Real() {                                                                      \
+        return lanes_of<Real>();                                                                  \
+    }                                                                                             \
+    void sum_phases_##Real(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples, \
+                           bool accumulate, Real* out, index_t count) {                           \
+        sum_all_phases(phases, first, samples, accumulate, out, count);                           \
+    }
+CONVOLUME_PHASES(float)
+CONVOLUME_PHASES(double)
+#undef CONVOLUME_PHASES
+
+}  // namespace convolume::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convolume::cpu {
+
+#define CONVOLUME_PHASES(Real)                                                                   \
+    HWY_EXPORT(lanes_##Real);                                                                    \
+    HWY_EXPORT(sum_phases_##Real);                                                               \
+    index_t polyphase_lanes(Real) {                                                              \
+        return HWY_DYNAMIC_DISPATCH(lanes_##Real)();                                             \
+    }                                                                                            \
+    void sum_phases(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples,       \
+                    bool accumulate, Real* out, index_t count) {                                 \
+        HWY_DYNAMIC_DISPATCH(sum_phases_##Real)(phases, first, samples, accumulate, out, count); \
+    }
+CONVOLUME_PHASES(float)
+CONVOLUME_PHASES(double)
+#undef CONVOLUME_PHASES
+
+}  // namespace convolume::cpu
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Resampling on the CPU.
+
+#include "core/resample_spec.hpp"
+
+namespace convolume::cpu {
+
+/// Prepares the taps, which have the shape (1, 1, spec.taps).
+std::unique_ptr<const PreparedResampling> make_resampling(const ResampleSpec& spec,
+                                                          const ConstImageView& taps);
+
+}  // namespace convolume::cpu

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/complex.h>
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/released.hpp"
+#include "convolume/device.hpp"
+
+namespace convolume::python {
+
+namespace {
+
+// Sums of products that a thread computes in a second, for the decision whether Ctrl-C matters.
+constexpr double products_per_s = 2e9;
+
+ResampleOptions resample_options(index_t up, index_t down, index_t origin,
+                                 const std::string& extension, std::complex<double> value,
+                                 const std::string& precision, int threads) {
+    ResampleOptions options;
+    options.up = up;
+    options.down = down;
+    options.origin = origin;
+    options.extension = parse_signal_extension(extension);
+    options.value = value;
+    options.precision = parse_precision(precision);
+    options.threads = threads;
+    return options;
+}
+
+/// A stream of blocks with the resampler that it needs.
+struct OwnResampleStream {
+    Resampler resampler;
+    ResampleStream stream;
+    OwnResampleStream(const ConstImageView& taps, const ResampleOptions& options,
+                      PixelType signal_type, index_t signals)
+        : resampler(taps, options, signal_type), stream(resampler, signals) {}
+};
+
+void bind_device_resampler(nb::module_& module) {
+    nb::class_<DeviceResampler>(module, "DeviceResampler")
+        .def(
+            "__init__",
+            [](DeviceResampler* self, const ReadArray& taps, index_t up, index_t down,
+               index_t origin, const std::string& extension, std::complex<double> value,
+               const std::string& precision, int device, PixelType signal_type) {
+                const ConstImageView filter = view(taps);
+                const ResampleOptions options =
+                    resample_options(up, down, origin, extension, value, precision, 0);
+                const nb::gil_scoped_release released;
+                new (self) DeviceResampler(filter, options, {device, signal_type});
+            },
+            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
+            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("device"),
+            nb::arg("signal_type"))
+        .def("full_results", &DeviceResampler::full_results, nb::arg("samples"))
+        .def("same_results", &DeviceResampler::same_results, nb::arg("samples"))
+        .def(
+            "execute",
+            [](const DeviceResampler& self, index_t signals, index_t samples, std::uintptr_t from,
+               index_t count, std::uintptr_t to, std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute({signals, samples}, pointer<const void>(from), count,
+                             pointer<void>(to), DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("samples"), nb::arg("source"), nb::arg("count"),
+            nb::arg("target"), nb::arg("stream"));
+}
+
+}  // namespace
+
+void bind_resampling(nb::module_& module) {
+    nb::class_<Resampler>(module, "Resampler")
+        .def(
+            "__init__",
+            [](Resampler* self, const ReadArray& taps, index_t up, index_t down, index_t origin,
+               const std::string& extension, std::complex<double> value,
+               const std::string& precision, int threads, PixelType signal_type) {
+                new (self) Resampler(
+                    view(taps),
+                    resample_options(up, down, origin, extension, value, precision, threads),
+                    signal_type);
+            },
+            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
+            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("threads"),
+            nb::arg("signal_type"))
+        .def_prop_ro("result_type", [](const Resampler& self) { return self.result_type(); })
+        .def("full_results", &Resampler::full_results, nb::arg("samples"))
+        .def("same_results", &Resampler::same_results, nb::arg("samples"))
+        .def(
+            "execute",
+            [](const Resampler& self, const ReadArray& signals, const WriteArray& results) {
+                const ConstImageView from = view(signals);
+                const ImageView to = view(results);
+                const double products = static_cast<double>(element_count(to.shape)) *
+                                        static_cast<double>(self.taps()) /
+                                        static_cast<double>(self.options().up);
+                run_released(
+                    products / products_per_s, nb::none(),
+                    [&](const ExecutionContext& context) { self.execute(from, to, context); });
+            },
+            nb::arg("signals"), nb::arg("results"));
+    nb::class_<OwnResampleStream>(module, "ResampleStream")
+        .def(
+            "__init__",
+            [](OwnResampleStream* self, const ReadArray& taps, index_t up, index_t down,
+               index_t origin, const std::string& extension, std::complex<double> value,
+               const std::string& precision, int threads, PixelType signal_type, index_t signals) {
+                new (self) OwnResampleStream(
+                    view(taps),
+                    resample_options(up, down, origin, extension, value, precision, threads),
+                    signal_type, signals);
+            },
+            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
+            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("threads"),
+            nb::arg("signal_type"), nb::arg("signals"))
+        .def_prop_ro("result_type",
+                     [](const OwnResampleStream& self) { return self.resampler.result_type(); })
+        .def(
+            "push",
+            [](OwnResampleStream& self, const ReadArray& samples) {
+                const ConstImageView block = view(samples);
+                Volume made;
+                {
+                    const nb::gil_scoped_release released;
+                    made = self.stream.push(block);
+                }
+                return to_numpy(std::move(made));
+            },
+            nb::arg("samples"))
+        .def("finish", [](OwnResampleStream& self) {
+            Volume made;
+            {
+                const nb::gil_scoped_release released;
+                made = self.stream.finish();
+            }
+            return to_numpy(std::move(made));
+        });
+    bind_device_resampler(module);
+    module.def("resample_taps", &resample_taps, nb::arg("up"), nb::arg("down"),
+               nb::arg("zero_crossings"), nb::arg("kaiser"));
+}
+
+}  // namespace convolume::python

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resampling of signals by a rational factor."""
+
+import functools
+import importlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import TYPES
+from ._errors import InvalidArgument
+from ._gpu_numbers import GpuNumbers
+from ._run import Device, parse_device, thread_count
+from ._sums import Array
+
+Extension = Literal["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect", "line"]
+ResultCount = Literal["full", "same"] | int
+
+
+class Resampling(NamedTuple):
+    """A filter between a change of the sampling rate by up / down."""
+
+    taps: np.ndarray
+    up: int
+    down: int
+    origin: int = 0
+    """Tap that meets sample 0 in result 0."""
+    extension: Extension = "constant"
+    value: complex = 0
+
+    def arguments(self, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """Returns the arguments of a resampler whose results have the type `dtype`."""
+        return {"taps": _computable(self.taps), "up": self.up, "down": self.down, "origin": self.origin,
+                "extension": self.extension, "value": complex(self.value),
+                "precision": "float32" if dtype.char in "fF" else "float64"}
+
+
+def _computable(array: np.ndarray) -> np.ndarray:
+    """Returns an array in a type that the library reads."""
+    if array.dtype in TYPES and array.dtype.isnative:
+        return array
+    if array.dtype.char == "e" or array.dtype.kind == "b":
+        return array.astype(np.float32)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, dtype: np.dtype[Any],
+              device: Device = "auto", workers: int | None = None) -> Array:
+    """Resamples signals along an axis. Returns results of type `dtype`, which must hold samples and taps."""
+    if not -signals.ndim <= axis < signals.ndim:
+        raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
+    axis %= signals.ndim
+    if signals.shape[axis] == 0:
+        raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
+    if isinstance(signals, GpuNumbers):
+        if parse_device(device)[0] == "cpu":
+            raise InvalidArgument("the signals are in a GPU's memory: leave device as 'auto', or copy them to the host")
+        return _on_gpu(signals, resampling, count, axis, dtype)
+    if parse_device(device)[0] == "gpu":
+        raise InvalidArgument("signals in host memory are resampled on the CPU: copy them to the GPU, for example by "
+                              "cupy.asarray, and leave device as 'auto'")
+    samples = _computable(signals)
+    plan = _core.Resampler(**resampling.arguments(dtype), threads=thread_count(workers), signal_type=samples.dtype)
+    n = samples.shape[axis]
+    results = _count(plan, count, n)
+    out = np.empty((*samples.shape[:axis], results, *samples.shape[axis + 1:]), dtype)
+    if out.size == 0:
+        return out
+    inner = int(np.prod(samples.shape[axis + 1:]))
+    # Views of outer × inner × samples: samples along the axis, with their strides.
+    plan.execute(*(array.reshape(-1, extent, inner).swapaxes(1, 2) for array, extent in ((samples, n), (out, results))))
+    return out
+
+
+def _count(plan: Any, count: ResultCount, samples: int) -> int:
+    if isinstance(count, int):
+        return count
+    return int(plan.full_results(samples) if count == "full" else plan.same_results(samples))
+
+
+def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axis: int,
+            dtype: np.dtype[Any]) -> GpuNumbers:
+    found = signals.astype(dtype).device_array().along_last(axis)
+    arguments = resampling.arguments(dtype)
+    taps = arguments.pop("taps")
+    plan = _device_plan(taps.tobytes(), taps.dtype, dtype, found.device, *arguments.items())
+    results = _count(plan, count, found.shape[-1])
+    out = found.empty((*found.shape[:-1], results), dtype)
+    if 0 not in out.shape:
+        plan.execute(int(np.prod(found.shape[:-1], dtype=np.int64)), found.shape[-1], found.address, results,
+                     out.address, found.stream(None))
+    if axis == len(found.shape) - 1:
+        return GpuNumbers(out.array)
+    module: Any = importlib.import_module(found.library)
+    return GpuNumbers(module.moveaxis(out.array, -1, axis))
+
+
+@functools.lru_cache(maxsize=16)
+def _device_plan(taps: bytes, tap_type: np.dtype[Any], dtype: np.dtype[Any], device: int,
+                 *arguments: tuple[str, Any]) -> Any:
+    """Returns a resampler of a GPU. Kept ones save the allocation of the taps, which would stop the GPU."""
+    return _core.DeviceResampler(taps=np.frombuffer(taps, tap_type), **dict(arguments), device=device,
+                                 signal_type=dtype)
+
+
+def in_type_of(taps: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns real taps in the precision of the samples if these are floating-point numbers, as SciPy does."""
+    return taps.astype(np.empty(0, dtype).real.dtype) if dtype.kind in "fc" else taps
+
+
+@functools.lru_cache(maxsize=16)
+def low_pass(up: int, down: int, dtype: np.dtype[Any], kaiser: float = 5.0) -> np.ndarray:
+    """Returns the taps of the low-pass filter of :func:`convolume.signal.resample_poly` for samples of a type."""
+    taps = in_type_of(np.asarray(_core.resample_taps(up, down, 10, kaiser)) / up, dtype) * up
+    taps.flags.writeable = False
+    return taps
+
+
+class Resampler:
+    """Resamples signals by up / down that come in blocks of any sizes. The results have the bits of one call.
+
+    Parameters
+    ----------
+    up, down : int
+        Factors of the sampling rate.
+    taps : array, optional
+        A filter for signals of `up` times the sampling rate, whose middle tap stands for no delay. By default the
+        low-pass filter of :func:`convolume.signal.resample_poly`.
+    dtype : type
+        Type of the samples. Results have it too, if it is a floating-point type; results of integers are float64.
+    signals : int, optional
+        Number of signals. Blocks then have the shape (signals, samples), and (samples,) by default.
+    workers : int, optional
+        See :class:`convolume.Run`.
+
+    Raises
+    ------
+    InvalidArgument
+        Factors below 1, or a filter that is not one row of taps (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> resampler = convolume.Resampler(160, 147)
+    >>> blocks = [resampler.push(np.ones(4410, np.float32)) for _ in range(10)]
+    >>> len(np.concatenate([*blocks, resampler.finish()]))
+    48000
+    """
+
+    def __init__(self, up: int, down: int, *, taps: Any = None, dtype: Any = np.float32, signals: int | None = None,
+                 workers: int | None = None) -> None:
+        if taps is None:
+            common = int(np.gcd(up, down)) or 1
+            up, down = up // common, down // common
+            filter_taps = low_pass(up, down, np.dtype(dtype)) if up != down else np.ones(1)
+        else:
+            filter_taps = np.asarray(taps)
+        samples = np.dtype(dtype)
+        own = samples if samples.kind in "fc" else np.dtype(np.float64)
+        result: np.dtype[Any] = np.result_type(own, np.float32, *([np.complex64] if filter_taps.dtype.kind == "c"
+                                                                  else []))
+        self._dtype = samples if samples in TYPES else own
+        self._signals = signals
+        self._core = _core.ResampleStream(
+            **Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2).arguments(result),
+            threads=thread_count(workers), signal_type=self._dtype, signals=signals or 1)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of results."""
+        return np.dtype(self._core.result_type)
+
+    def push(self, block: Any) -> np.ndarray:
+        """Takes the next samples, and returns the results that they complete.
+
+        Parameters
+        ----------
+        block : array
+
+        Returns
+        -------
+        array
+            Possibly without samples.
+        """
+        samples = np.asarray(block)
+        if samples.ndim != (1 if self._signals is None else 2):
+            raise InvalidArgument(f"a block of shape {samples.shape} where " + (
+                "one row of samples is meant" if self._signals is None else "signals × samples are meant"))
+        if samples.shape[-1] == 0:
+            samples = np.empty((*samples.shape[:-1], 0), self._dtype)
+        if not np.can_cast(samples.dtype, self._dtype, "same_kind"):
+            raise InvalidArgument(f"a block of {samples.dtype} where {self._dtype} is resampled: name its type as dtype")
+        return self._shaped(self._core.push(samples.astype(self._dtype, copy=False)))
+
+    def finish(self) -> np.ndarray:
+        """Ends the signal, and returns its last results. Another signal may follow.
+
+        Returns
+        -------
+        array
+        """
+        return self._shaped(self._core.finish())
+
+    def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
+        """Resamples all blocks of a signal. Yields results as they are complete.
+
+        Parameters
+        ----------
+        blocks : iterable of arrays
+
+        Yields
+        ------
+        array
+        """
+        for block in blocks:
+            results = self.push(block)
+            if results.shape[-1]:
+                yield results
+        yield self.finish()
+
+    def _shaped(self, results: Any) -> np.ndarray:
+        made = np.asarray(results)[0]
+        return made[0] if self._signals is None else made
