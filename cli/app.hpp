@@ -16,6 +16,7 @@ class App;
     SUBCOMMAND(convolve)                  \
     SUBCOMMAND(deconvolve)                \
     SUBCOMMAND(filter)                    \
+    SUBCOMMAND(channelize)                \
     SUBCOMMAND(psf)                       \
     SUBCOMMAND(phantom)                   \
     SUBCOMMAND(simulate)                  \

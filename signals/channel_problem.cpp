@@ -57,7 +57,7 @@ void check_frame_view(const ConstImageView& frames, const Shape3& wanted) {
                                       " is meant"));
     if (frames.data == nullptr && element_count(frames.shape) > 0)
         throw InvalidArgument("the frames point to no memory (null): allocate it first");
-    if (frames.shape.x > 1 && frames.strides.x != 1)
+    if (element_count(frames.shape) > 0 && frames.shape.x > 1 && frames.strides.x != 1)
         throw InvalidArgument("the channels of a frame must follow each other in memory");
 }
 

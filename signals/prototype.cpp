@@ -180,6 +180,15 @@ PrototypeWindow parse_prototype_window(std::string_view text) {
                                   "or kaiser:BETA with a BETA of 0 to 500"));
 }
 
+index_t parse_first_sample(std::string_view text) {
+    index_t sample = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, sample);
+    if (parsed.ec == std::errc() && parsed.ptr == end && sample >= 0) return sample;
+    throw InvalidArgument(
+        message("'", text, "' is no number of a sample: write a whole number from 0"));
+}
+
 std::vector<double> prototype_filter(index_t channels, index_t taps_per_channel,
                                      const PrototypeWindow& window) {
     check_channel_sizes(channels, taps_per_channel, channels);

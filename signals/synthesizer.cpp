@@ -62,7 +62,8 @@ struct Synthesizer::Impl {
         if (!is_complex(frames.type))
             throw InvalidArgument(
                 message("frames of type ", to_string(frames.type), ": they must be complex"));
-        if (signals.shape.z != 1 || (signals.shape.x > 1 && signals.strides.x != 1))
+        if (signals.shape.z != 1 ||
+            (element_count(signals.shape) > 1 && signals.shape.x > 1 && signals.strides.x != 1))
             throw InvalidArgument(
                 "the signals must have the shape 1×signals×samples, with samples that follow each "
                 "other in memory");

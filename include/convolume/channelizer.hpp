@@ -44,6 +44,9 @@ CONVOLUME_API std::string to_string(const PrototypeWindow&);
 /// these, for others.
 CONVOLUME_API PrototypeWindow parse_prototype_window(std::string_view);
 
+/// Parses a number of a sample, at least 0. Throws InvalidArgument for other texts.
+CONVOLUME_API index_t parse_first_sample(std::string_view);
+
 /// Options of Channelizer and Synthesizer.
 /// @code{.cpp}
 /// ChannelizerOptions options;
