@@ -85,6 +85,7 @@ void add_channelize_command(CLI::App& app, Action& action) {
     add_output(*command, *request);
     command->callback([request, &action] {
         check_request(*request);
+        request->engines.device = EngineChoice::Device::cpu;
         action = [request] { run_steps<ChannelizeSteps>(*request); };
     });
 }

@@ -119,7 +119,7 @@ REFUSED = [
     (lambda: convolume.channelize(np.ones(9), 4, prototype=[1, np.nan]), "tap 1"),
     (lambda: convolume.channelize(np.ones(9), 4, interleaved=True), "pairs"),
     (lambda: convolume.channelize(np.ones(8, complex), 4, interleaved=True), "complex already"),
-    (lambda: convolume.channelize([1, np.nan], 2), "sample 1"),
+    (lambda: convolume.channelize([1, np.nan, 3], 2), "sample 1"),
     (lambda: convolume.channelize(np.ones(9), 4, device="gpu"), "CPU"),
     (lambda: convolume.Channelizer(4, dtype=np.float32)(np.ones(8, complex)), "real numbers"),
     (lambda: convolume.synthesize(np.ones((3, 9), complex), 4), "3 channels"),
