@@ -12,6 +12,7 @@ std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec
 std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterSpec& spec,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs);
+std::unique_ptr<DeviceChannelProgram> make_device_channel_program(const DeviceChannelSpec& spec);
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision);
 

@@ -226,7 +226,9 @@ struct ChannelShape {
     /// Number of thread blocks that a multiprocessor of compute capability 9 holds.
     static constexpr int blocks_per_unit = [] {
         const auto by_memory = static_cast<int>(232448 / (shared_bytes + 1024));
-        const int by_registers = 65536 / (threads * (sizeof(Real) == 4 ? 80 : 128));
+        // Registers of a thread, measured: each holds up to 16 or 32 samples.
+        const int registers = (plan.elements > 16 ? 2 : 1) * (sizeof(Real) == 4 ? 64 : 128);
+        const int by_registers = 65536 / (threads * (registers < 255 ? registers : 255));
         const int blocks = by_memory < by_registers ? by_memory : by_registers;
         return blocks < 1 ? 1 : blocks;
     }();

@@ -79,6 +79,31 @@ void bind_channelizers(nb::module_& module) {
         .def("frames", &ChannelizerStream::frames, nb::arg("samples"));
     bind_run<&ChannelizerStream::push>(divided, "push");
 
+    nb::class_<DeviceChannelizer> on_gpu(module, "DeviceChannelizer");
+    on_gpu
+        .def(
+            "__init__",
+            [](DeviceChannelizer* self, const ChannelizerOptions& chosen, index_t samples,
+               int device, PixelType signal_type, index_t signals, bool tail) {
+                const DeviceChannelizerOptions where{device, signal_type, signals, tail};
+                const nb::gil_scoped_release released;
+                new (self) DeviceChannelizer(chosen, samples, where);
+            },
+            nb::arg("options"), nb::arg("samples"), nb::arg("device"), nb::arg("signal_type"),
+            nb::arg("signals"), nb::arg("tail"))
+        .def_prop_ro("frames", &DeviceChannelizer::frames)
+        .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceChannelizer& self, std::uintptr_t signals, std::uintptr_t frames,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(signals), pointer<void>(frames),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("frames"), nb::arg("stream"));
+    bind_plan(on_gpu);
+
     nb::class_<Synthesizer> synthesizer(module, "Synthesizer");
     synthesizer
         .def(

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Polyphase filter banks: signals divided into channels, and put together again."""
 
-from typing import Any, TypedDict, Unpack
+import importlib
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable
+from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
@@ -39,6 +41,7 @@ class ChannelizeKeywords(_PrototypeKeywords, total=False):
     interleaved: bool
     nan: Nan
     tail: bool
+    stream: Any
     progress: Progress
 
 
@@ -160,8 +163,9 @@ class Channelizer:
     def __init__(self, channels: int, **options: Unpack[ChannelizerKeywords]) -> None:
         self._arguments: dict[str, Any] = dict(options)
         self.dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
-        self._core = _core.Channelizer(_options(channels, self._arguments, is_double(self.dtype)), self.dtype,
-                                       engines(self._arguments))
+        self._options = _options(channels, self._arguments, is_double(self.dtype))
+        self._core = _core.Channelizer(self._options, self.dtype, engines(self._arguments))
+        self._on_gpus: dict[tuple[Any, ...], _core.DeviceChannelizer] = {}
         self._numbers = 2 if options.get("interleaved") else 1
         self._stream: _core.ChannelizerStream | None = None
         self._batch: tuple[int, ...] = ()
@@ -183,8 +187,28 @@ class Channelizer:
         whole = np.swapaxes(frames.reshape(*batch, *frames.shape[1:]), -1, -2)
         return np.moveaxis(whole, (-2, -1), (axis, axis + 1))
 
-    def __call__(self, signals: Any, *, tail: bool = False, progress: Progress = None) -> Any:
+    def _divide_on_gpu(self, signals: DeviceArray, tail: bool, stream: Any) -> Any:
+        axis = _axis(self._arguments, len(signals.shape), "signals")
+        batch = signals.shape[:axis] + signals.shape[axis + 1:]
+        kind: np.dtype[Any] = self._core.signal_type
+        if self._numbers == 2:
+            kind = signals.dtype if signals.dtype in (np.int8, np.int16) else np.empty(0, kind).real.dtype
+        samples = signals.along_last(axis).of_type(kind)
+        count, rows = samples.shape[-1] // self._numbers, int(np.prod(batch, dtype=np.int64))
+        key = signals.device, kind, rows, count, tail
+        if key not in self._on_gpus:
+            self._on_gpus[key] = _core.DeviceChannelizer(self._options, count, signals.device, kind, rows, tail)
+        bank = self._on_gpus[key]
+        frames = signals.empty((*batch, bank.frames, self.channels), self._core.frame_type)
+        bank.execute(samples.address, frames.address, signals.stream(stream))
+        module: Any = importlib.import_module(signals.library)
+        return signals.give_back(module.moveaxis(frames.array, (-1, -2), (axis, axis + 1)))
+
+    def __call__(self, signals: Any, *, tail: bool = False, stream: Any = None, progress: Progress = None) -> Any:
         """Divides whole signals. Returns what :func:`channelize` does."""
+        if type(signals) is not np.ndarray and is_on_gpu(signals):
+            with on_stream(signals, stream):
+                return self._divide_on_gpu(DeviceArray.of(signals, "the signal"), tail, stream)
         flat, axis, batch = self._rows(signals)
         frames = np.empty((len(flat), self._core.frames(flat.shape[1] // self._numbers, tail), self.channels),
                           self._core.frame_type)
@@ -232,7 +256,8 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     Parameters
     ----------
     signals : array
-        Samples lie along `axis`; all other axes are a batch. Samples before the first one are zero.
+        Samples lie along `axis`; all other axes are a batch. Samples before the first one are zero. Arrays of CuPy,
+        PyTorch and JAX in a GPU's memory stay there, and so do the frames. They are not searched for NaN.
     channels : int
         Number of channels. Of real signals the first ``channels // 2 + 1`` are returned; the others are conjugates.
     axis : int
@@ -252,6 +277,8 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
         Also return the frames after the signal's end that still depend on it.
     interleaved : bool
         Real numbers are pairs along `axis`, as receivers record them: real part, imaginary part.
+    stream : stream of CuPy or PyTorch, or int, optional
+        For arrays in a GPU's memory: see :meth:`FilterBank.__call__`.
     nan, precision, device, workers, max_gpu_mem, fft, progress
         See :class:`Convolver` and :class:`convolume.Run`. Signals in host memory are divided on the CPU.
 
@@ -267,7 +294,10 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     >>> np.abs(convolume.channelize(tone, 8)[:, -1]).round(3)
     array([0., 0., 0., 1., 0., 0., 0., 0.])
     """
-    tail, progress = options.pop("tail", False), options.pop("progress", None)
+    tail, progress, stream = options.pop("tail", False), options.pop("progress", None), options.pop("stream", None)
+    if type(signals) is not np.ndarray and is_on_gpu(signals):
+        bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **options)
+        return bank(signals, tail=tail, stream=stream)
     whole = readable(signals, "the signal")
     bank = Channelizer(channels, dtype=whole.dtype, **options)
     return give_back(bank(whole, tail=tail, progress=progress), signals)
