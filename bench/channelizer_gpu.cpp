@@ -94,7 +94,7 @@ std::vector<char> random_bytes(PixelType type, index_t numbers) {
     return bytes;
 }
 
-// Prints the largest difference to frames of the CPU, relative to the largest value.
+// Returns the largest difference to frames of the CPU, relative to the largest value.
 template <class Real>
 double difference(const std::vector<char>& got, const Volume& want) {
     const auto* const a = reinterpret_cast<const Real*>(got.data());
