@@ -51,27 +51,19 @@ template <class Real>
 struct ChannelLoad<Real, ChannelInput::real> {
     using Stored = Real;
     using Sample = Real;
-    template <class Context>
-    CONVOLUME_DEVICE static Sample load(const Context& context, const Stored* p) {
-        return context.load(p);
-    }
+    CONVOLUME_DEVICE static Sample sample(Stored value) { return value; }
 };
 template <class Real>
 struct ChannelLoad<Real, ChannelInput::complex> {
     using Stored = Complex<Real>;
     using Sample = Complex<Real>;
-    template <class Context>
-    CONVOLUME_DEVICE static Sample load(const Context& context, const Stored* p) {
-        return context.load(p);
-    }
+    CONVOLUME_DEVICE static Sample sample(Stored value) { return value; }
 };
 template <class Real>
 struct ChannelLoad<Real, ChannelInput::pairs8> {
     using Stored = unsigned short;
     using Sample = Complex<Real>;
-    template <class Context>
-    CONVOLUME_DEVICE static Sample load(const Context& context, const Stored* p) {
-        const unsigned pair = context.load(p);
+    CONVOLUME_DEVICE static Sample sample(unsigned pair) {
         return {static_cast<Real>(static_cast<signed char>(pair & 0xff)),
                 static_cast<Real>(static_cast<signed char>(pair >> 8))};
     }
@@ -80,9 +72,7 @@ template <class Real>
 struct ChannelLoad<Real, ChannelInput::pairs16> {
     using Stored = unsigned;
     using Sample = Complex<Real>;
-    template <class Context>
-    CONVOLUME_DEVICE static Sample load(const Context& context, const Stored* p) {
-        const unsigned pair = context.load(p);
+    CONVOLUME_DEVICE static Sample sample(unsigned pair) {
         return {static_cast<Real>(static_cast<short>(pair & 0xffff)),
                 static_cast<Real>(static_cast<short>(pair >> 16))};
     }
@@ -115,16 +105,19 @@ CONVOLUME_DEVICE void sum_phase(const Context& context, const ChannelJob<Real>& 
     const index_t from = job.first_sample(frame) + j;
     const auto* const source =
         static_cast<const typename Load::Stored*>(job.source) + signal * job.source_stride + from;
-    const auto sample = [&](index_t offset) -> typename Load::Sample {
-        if (inside || (from + offset >= 0 && from + offset < job.samples))
-            return Load::load(context, source + offset);
-        return {};
+    const auto is_there = [&](index_t offset) {
+        return inside || (from + offset >= 0 && from + offset < job.samples);
     };
     const Real* const taps = job.taps + j;
     const int row = job.channels;
     unroll<Frames>([&](auto f) { sums[f] = {}; });
     if (job.step == row) {
-        // The sample of frame f at a tap is that of frame f + 1 at the tap before.
+        // The sample of frame f at a tap is that of frame f + 1 at the tap before. Each is loaded
+        // once, so that the first cache is left to the taps.
+        const auto sample = [&](index_t offset) -> typename Load::Sample {
+            if (is_there(offset)) return Load::sample(context.load_once(source + offset));
+            return {};
+        };
         typename Load::Sample held[static_cast<unsigned>(Frames)];
         unroll<Frames - 1>([&](auto f) { held[f] = sample(static_cast<index_t>(f) * row); });
         CONVOLUME_NO_UNROLL
@@ -143,6 +136,10 @@ CONVOLUME_DEVICE void sum_phase(const Context& context, const ChannelJob<Real>& 
                 }
             });
     } else {
+        const auto sample = [&](index_t offset) -> typename Load::Sample {
+            if (is_there(offset)) return Load::sample(context.load(source + offset));
+            return {};
+        };
         for (int q = 0; q < job.terms; ++q) {
             const Real tap = context.load(taps + static_cast<index_t>(q) * row);
             unroll<Frames>([&](auto f) {

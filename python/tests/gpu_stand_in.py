@@ -135,12 +135,27 @@ class DeviceFilterBank:
                            _array_at(results, self._results, self.result_type), None, None)
 
 
+class DeviceChannelizer:
+    """Divides signals on the host, at the addresses that it gets."""
+
+    def __init__(self, options, samples, device, dtype, signals, tail):
+        self._type = np.dtype(dtype)
+        self._core = _core.Channelizer(options, self._type, _cpu())
+        self._numbers = signals, samples * (2 if options.interleaved else 1)
+        self.frames = self._core.frames(samples, tail)
+        self._frames = signals, self.frames, self._core.channels
+
+    def execute(self, signals, frames, stream):
+        self._core.execute(_array_at(signals, self._numbers, self._type),
+                           _array_at(frames, self._frames, self._core.frame_type))
+
+
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
     monkeypatch.setitem(sys.modules, "cupy", module)
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
-                           "DeviceFilterBank": DeviceFilterBank}.items():
+                           "DeviceFilterBank": DeviceFilterBank, "DeviceChannelizer": DeviceChannelizer}.items():
         monkeypatch.setattr(_core, name, stand_in)
     return module

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import convolume
+import gpu_stand_in
 
 
 def reference(x, channels, taps, step, first, frames):
@@ -91,6 +92,19 @@ def test_oversampled_signals_are_reconstructed(seed, channels, taps_per_channel,
     frames = convolume.channelize(signal, channels, tail=True, **options)
     again = convolume.synthesize(frames, channels, samples=400, dtype=signal.dtype, **options)
     np.testing.assert_allclose(again, signal, atol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "options"), [
+    ("complex64", {}), ("float32", {"step": 6}), ("complex128", {"tail": True}), ("int16", {"interleaved": True}),
+    ("int8", {"interleaved": True, "first": 3}), ("int16", {}), ("float32", {"interleaved": True})])
+def test_signals_in_the_memory_of_a_gpu(monkeypatch, dtype, options):
+    cupy = gpu_stand_in.install(monkeypatch)
+    signals = random_signal(np.random.default_rng(2), (400, 3), dtype)
+    got = convolume.channelize(cupy.asarray(signals), 8, axis=0, **options)
+    want = convolume.channelize(signals, 8, axis=0, device="cpu", **options)
+    assert type(got) is gpu_stand_in.GpuArray
+    assert got.values.dtype == want.dtype
+    np.testing.assert_array_equal(got.values, want)
 
 
 def test_a_tone_is_in_its_channel():
