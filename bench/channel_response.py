@@ -33,7 +33,8 @@ def crossing(offsets, levels, level):
 def main():
     offsets = np.linspace(0, 3, 3001)
     responses = {name: decibels(measured(taps, window, offsets)) for name, taps, window in CASES}
-    print("| prototype | −3 dB at | −6 dB at | largest response beyond one channel from the center |\n|---|---|---|---|")
+    print("| prototype | −3 dB at | −6 dB at | largest response beyond one channel from the center |")
+    print("|---|---|---|---|")
     for name, levels in responses.items():
         print(f"| {name} | {crossing(offsets, levels, -3.01):.2f} | {crossing(offsets, levels, -6.02):.2f} | "
               f"{levels[offsets >= 1].max():.0f} dB |")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of polyphase filter banks, against sums by NumPy in double precision."""
 
+import gpu_stand_in
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import convolume
-import gpu_stand_in
 
 
 def reference(x, channels, taps, step, first, frames):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares results of `convolume channelize` with sums by NumPy in double precision: check_channelize.py CONVOLUME HDF5.
+"""Compares results of `convolume channelize` with sums in double precision: check_channelize.py CONVOLUME HDF5.
 
 Ends with 77 (skipped) if a module is missing."""
 import json
