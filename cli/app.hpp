@@ -17,6 +17,7 @@ class App;
     SUBCOMMAND(deconvolve)                \
     SUBCOMMAND(filter)                    \
     SUBCOMMAND(resample)                  \
+    SUBCOMMAND(channelize)                \
     SUBCOMMAND(psf)                       \
     SUBCOMMAND(phantom)                   \
     SUBCOMMAND(simulate)                  \

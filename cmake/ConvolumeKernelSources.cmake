@@ -40,6 +40,7 @@ function(convolume_kernel_sources list folder)
             Real=${Real} complex_data=false)
         convolume_instantiate(${list} ${segments} segments_${Real}_complex
             Real=${Real} complex_data=true)
+        convolume_instantiate(${list} ${folder}/signals/channels.cu.in channels_${Real} Real=${Real})
     endforeach()
     set(${list} ${${list}} PARENT_SCOPE)
 endfunction()

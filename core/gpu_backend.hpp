@@ -12,6 +12,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
+#include "core/channel_spec.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
 #include "core/resample_spec.hpp"
@@ -102,6 +103,33 @@ class DeviceResampling {
                      void* stream) const = 0;
 };
 
+/// A polyphase filter bank for signals in device memory, all of one length.
+struct DeviceChannelSpec {
+    int device = 0;
+    ChannelSpec sizes;
+    std::vector<double> taps;  ///< sizes.taps() taps
+    /// Type of the signals: that of the computation, or int8 or int16 for pairs of integers.
+    PixelType stored = PixelType::complex64;
+    index_t signals = 1, samples = 0, frames = 0;
+
+    /// Returns the bytes of a sample of the signals.
+    index_t sample_bytes() const {
+        return static_cast<index_t>(size_of(stored)) * (is_integer(stored) ? 2 : 1);
+    }
+};
+
+/// A polyphase filter bank prepared for signals in device memory.
+class DeviceChannelProgram {
+  public:
+    virtual ~DeviceChannelProgram() = default;
+    /// Returns the bytes of device memory held, apart from the caller's signals and frames.
+    virtual index_t bytes() const = 0;
+    virtual std::string method() const = 0;
+    /// Enqueues the work on the CUDA stream and returns. Pointers are to device memory: signals ×
+    /// samples, and signals × frames × channels.
+    virtual void run(const void* signals, void* frames, void* stream) = 0;
+};
+
 struct GpuOptions {
     std::vector<int> devices;  ///< CUDA device numbers; empty: all usable devices
     /// Memory limit of each device; absent: most of its free memory.
@@ -133,6 +161,10 @@ struct GpuBackend {
     std::unique_ptr<DeviceResampling> (*make_device_resampling)(int device,
                                                                 const ResampleSpec& spec,
                                                                 const ConstImageView& taps);
+    /// Prepares a polyphase filter bank for data in device memory. Throws Unavailable (no such
+    /// device), OutOfMemory, DeviceFailure.
+    std::unique_ptr<DeviceChannelProgram> (*make_device_channel_program)(
+        const DeviceChannelSpec& spec);
     /// Returns the grid length of at least `least` along `axis` (0 is z) at which a device's FFT is
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,

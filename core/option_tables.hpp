@@ -5,6 +5,7 @@
 // in the structs.
 
 #include "convolume/camera.hpp"
+#include "convolume/channelizer.hpp"
 #include "core/option_table.hpp"
 
 namespace convolume {
@@ -115,6 +116,29 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
         "max_host_bytes", "--max-host-mem", "SIZE",
         "Limit of host memory for buffers that read, filter and write",
         {.keyword = nullptr, .if_unset = "a quarter of free memory", .quantity = Quantity::bytes}),
+};
+
+template <>
+inline constexpr auto option_table<ChannelizerOptions> = std::tuple{
+    option<&ChannelizerOptions::channels>("channels", "--channels", "M", "Number of channels",
+                                          {.keyword = nullptr, .hides_default = true}),
+    option<&ChannelizerOptions::taps_per_channel>("taps_per_channel", "--taps", "P",
+                                                  "Taps of the prototype for each channel"),
+    option<&ChannelizerOptions::step>("step", "--step", "D",
+                                      "Samples from frame to frame: oversampled if less than M",
+                                      {.if_unset = "M, critically sampled"}),
+    option<&ChannelizerOptions::first>(
+        "first", "--first", "T", "Sample that frame 0 ends with, from 0", {}, parse_first_sample),
+    option<&ChannelizerOptions::window>(
+        "window", "--window", "hamming|hann|kaiser:BETA|rectangular",
+        "Window of the prototype, a sinc", {}, parse_prototype_window),
+    option<&ChannelizerOptions::interleaved>(
+        "interleaved", "", "true|false", "Whether real numbers are pairs: real and imaginary part"),
+    option<&ChannelizerOptions::precision>("precision", "--precision", "",
+                                           "Precision of the computation and the result", {},
+                                           parse_precision),
+    option<&ChannelizerOptions::nan>(
+        "nan", "--nan", "", "Treatment of NaN and infinities in the signal", {}, parse_nan_policy),
 };
 
 /// Entries are in the order of files with PSF parameters; their names are the keys of those files.

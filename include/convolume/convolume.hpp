@@ -7,6 +7,7 @@
 #include "convolume/cache.hpp"
 #include "convolume/calibration.hpp"
 #include "convolume/camera.hpp"
+#include "convolume/channelizer.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/device.hpp"

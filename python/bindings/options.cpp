@@ -61,6 +61,7 @@ void bind_option_names(nb::module_& module) {
         [](const std::string& name) {
             static const std::map<std::string, nb::list (*)()> tables{
                 {"Camera", described_options<Camera>},
+                {"ChannelizerOptions", described_options<ChannelizerOptions>},
                 {"DeconvolveOptions", described_options<DeconvolveOptions>},
                 {"Engines", described_options<EngineChoice>},
                 {"FilterOptions", described_options<FilterOptions>},

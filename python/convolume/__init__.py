@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
+from ._channels import Channelizer, Synthesizer, channelize, dual_prototype, prototype_filter, synthesize
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
 from ._deconvolve import Deconvolver, richardson_lucy, wiener
@@ -46,13 +47,14 @@ if TYPE_CHECKING:
 
 __version__: str = version()
 
-__all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "ConvolumeWarning", "Convolver",
-           "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
-           "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
-           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Unavailable", "__version__",
-           "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
-           "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
-           "wiener"]
+__all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Channelizer",
+           "ConvolumeWarning", "Convolver", "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank",
+           "FilterPlan", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
+           "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf",
+           "Resampler", "Run", "Synthesizer", "Unavailable", "__version__", "channelize", "convolve", "correlate",
+           "dual_prototype", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
+           "richardson_lucy", "save", "synthesize", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -148,6 +148,21 @@ class DeviceResampler:
                            _array_at(target, (signals, count), self._type))
 
 
+class DeviceChannelizer:
+    """Divides signals on the host, at the addresses that it gets."""
+
+    def __init__(self, options, samples, device, dtype, signals, tail):
+        self._type = np.dtype(dtype)
+        self._core = _core.Channelizer(options, self._type, _cpu())
+        self._numbers = signals, samples * (2 if options.interleaved else 1)
+        self.frames = self._core.frames(samples, tail)
+        self._frames = signals, self.frames, self._core.channels
+
+    def execute(self, signals, frames, stream):
+        self._core.execute(_array_at(signals, self._numbers, self._type),
+                           _array_at(frames, self._frames, self._core.frame_type))
+
+
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
@@ -155,6 +170,7 @@ def install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", module)
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
-                           "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler}.items():
+                           "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler,
+                           "DeviceChannelizer": DeviceChannelizer}.items():
         monkeypatch.setattr(_core, name, stand_in)
     return module

@@ -25,6 +25,10 @@ struct HostSegmentBlock : HostBlock {
         return {p[0], p[1]};
     }
     template <class T>
+    T load_once(const T* p) const {
+        return *p;
+    }
+    template <class T>
     void store(T* p, T value) const {
         *p = value;
     }

@@ -44,6 +44,19 @@ struct SegmentBlock : DeviceBlock {
     __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
         return {load(p), load(p + 1)};
     }
+    /// Reads data that this thread block does not read again, past the first cache.
+    template <class T>
+    __device__ __forceinline__ T load_once(const T* p) const {
+        if constexpr (sizeof(T) == 16) {
+            const auto v = __ldcg(reinterpret_cast<const double2*>(p));
+            return {v.x, v.y};
+        } else if constexpr (std::is_same_v<T, Complex<float>>) {
+            const auto v = __ldcg(reinterpret_cast<const float2*>(p));
+            return {v.x, v.y};
+        } else {
+            return __ldcg(p);
+        }
+    }
     /// Writes data that are not read again soon, so that they need not stay in caches.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {

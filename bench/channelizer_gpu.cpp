@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks DeviceChannelizer against Channelizer on the CPU, and times it beside a copy of the same
+// bytes within the device, in turns:
+//     channelizer_gpu [log2 of samples] [rounds]
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <vector>
+
+#include "convolume/channelizer.hpp"
+#include "convolume/error.hpp"
+#include "convolume/volume.hpp"
+
+using namespace convolume;
+
+namespace {
+
+void check(cudaError_t status) {
+    if (status != cudaSuccess) throw DeviceFailure(cudaGetErrorString(status));
+}
+
+class DeviceBytes {
+  public:
+    explicit DeviceBytes(index_t bytes) {
+        check(cudaMalloc(&data_, static_cast<std::size_t>(std::max<index_t>(bytes, 1))));
+    }
+    ~DeviceBytes() { static_cast<void>(cudaFree(data_)); }
+    DeviceBytes(const DeviceBytes&) = delete;
+    DeviceBytes& operator=(const DeviceBytes&) = delete;
+    void* data() const { return data_; }
+
+  private:
+    void* data_ = nullptr;
+};
+
+// Returns the seconds of work that `run` enqueues on the default stream.
+template <class Run>
+double seconds(const Run& run) {
+    cudaEvent_t start = nullptr, end = nullptr;
+    check(cudaEventCreate(&start));
+    check(cudaEventCreate(&end));
+    check(cudaEventRecord(start));
+    run();
+    check(cudaEventRecord(end));
+    check(cudaEventSynchronize(end));
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, start, end));
+    check(cudaEventDestroy(start));
+    check(cudaEventDestroy(end));
+    return ms * 1e-3;
+}
+
+struct Case {
+    index_t channels, taps, step;
+    PixelType type;
+    Precision precision = Precision::float32;
+};
+
+ChannelizerOptions options_of(const Case& c) {
+    ChannelizerOptions options;
+    options.channels = c.channels;
+    options.taps_per_channel = c.taps;
+    options.step = c.step;
+    options.interleaved = is_integer(c.type);
+    options.precision = c.precision;
+    return options;
+}
+
+std::vector<char> random_bytes(PixelType type, index_t numbers) {
+    std::vector<char> bytes(static_cast<std::size_t>(numbers) * size_of(type));
+    std::mt19937 engine(7);
+    if (is_integer(type)) {
+        for (char& byte : bytes) byte = static_cast<char>(engine());
+        return bytes;
+    }
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    visit_pixel_type(type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        auto* const to = reinterpret_cast<T*>(bytes.data());
+        for (index_t i = 0; i < numbers; ++i) {
+            if constexpr (std::is_floating_point_v<T>)
+                to[i] = static_cast<T>(uniform(engine));
+            else if constexpr (!std::is_integral_v<T>)
+                to[i] = T(static_cast<typename T::value_type>(uniform(engine)),
+                          static_cast<typename T::value_type>(uniform(engine)));
+        }
+    });
+    return bytes;
+}
+
+// Returns the largest difference to frames of the CPU, relative to the largest value.
+template <class Real>
+double difference(const std::vector<char>& got, const Volume& want) {
+    const auto* const a = reinterpret_cast<const Real*>(got.data());
+    const auto* const b = static_cast<const Real*>(want.view().data);
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < got.size() / sizeof(Real); ++i) {
+        const double error = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        if (!(error <= worst)) worst = error;
+        largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+    }
+    return worst / largest;
+}
+
+bool agrees(const Case& c) {
+    const index_t samples = 60 * c.channels + 777, numbers = (is_integer(c.type) ? 2 : 1) * samples;
+    const ChannelizerOptions options = options_of(c);
+    const std::vector<char> signal = random_bytes(c.type, numbers);
+    EngineChoice cpu;
+    cpu.device = EngineChoice::Device::cpu;
+    const Channelizer host(options, c.type, cpu);
+    Volume want({1, host.frames(samples, true), host.plan().stored_channels},
+                host.plan().frame_type);
+    host.execute({signal.data(), c.type, {1, 1, numbers}, contiguous_strides({1, 1, numbers})},
+                 want.view());
+    const DeviceChannelizer device(options, samples, {0, c.type, 1, true});
+    const DeviceBytes from(static_cast<index_t>(signal.size())), to(want.bytes());
+    check(cudaMemcpy(from.data(), signal.data(), signal.size(), cudaMemcpyHostToDevice));
+    check(cudaMemset(to.data(), 0xff, static_cast<std::size_t>(want.bytes())));
+    device.execute(from.data(), to.data());
+    std::vector<char> got(static_cast<std::size_t>(want.bytes()));
+    check(cudaMemcpy(got.data(), to.data(), got.size(), cudaMemcpyDeviceToHost));
+    const bool single = c.precision == Precision::float32;
+    const double error = single ? difference<float>(got, want) : difference<double>(got, want);
+    const bool good = error < (single ? 3e-6 : 1e-14);
+    if (!good || c.channels == 1024)
+        std::cout << (good ? "agrees: " : "WRONG: ") << c.channels << " channels, step " << c.step
+                  << ", " << to_string(c.type) << ", " << device.plan().method << ": " << error
+                  << std::endl;
+    return good;
+}
+
+void time_case(const Case& c, index_t samples, int rounds) {
+    const ChannelizerOptions options = options_of(c);
+    const DeviceChannelizer channelizer(options, samples, {0, c.type, 1, false});
+    const index_t read =
+        samples * static_cast<index_t>(size_of(c.type)) * (is_integer(c.type) ? 2 : 1);
+    const index_t written = channelizer.frames() * channelizer.plan().stored_channels *
+                            static_cast<index_t>(size_of(channelizer.plan().frame_type));
+    const DeviceBytes from(read), to(written), copy(read);
+    check(cudaMemset(from.data(), 0, static_cast<std::size_t>(read)));
+    double copied = 1e9, divided = 1e9;
+    for (int round = 0; round <= rounds; ++round) {
+        const double a = seconds([&] {
+            check(cudaMemcpyAsync(copy.data(), from.data(), static_cast<std::size_t>(read),
+                                  cudaMemcpyDeviceToDevice));
+        });
+        const double b = seconds([&] { channelizer.execute(from.data(), to.data()); });
+        if (round == 0) continue;
+        copied = std::min(copied, a);
+        divided = std::min(divided, b);
+    }
+    const double copy_rate = 2 * static_cast<double>(read) / copied;
+    const double rate = static_cast<double>(read + written) / divided;
+    std::cout << c.channels << "x" << c.taps << " step " << c.step << " " << to_string(c.type)
+              << ": " << divided * 1e3 << " ms, " << static_cast<double>(samples) / divided / 1e9
+              << " GS/s, " << rate / 1e12 << " TB/s; copy " << copy_rate / 1e12 << " TB/s; share "
+              << rate / copy_rate << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const index_t samples = index_t{1} << (argc > 1 ? std::atoi(argv[1]) : 26);
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 10;
+    int wrong = 0, cases = 0;
+    for (const index_t channels : {256, 512, 1024, 2048, 4096, 8192, 16384, 1000, 96, 32768})
+        for (const auto& [type, precision] : {std::pair{PixelType::complex64, Precision::float32},
+                                              std::pair{PixelType::float32, Precision::float32},
+                                              std::pair{PixelType::int16, Precision::float32},
+                                              std::pair{PixelType::int8, Precision::float32},
+                                              std::pair{PixelType::complex128, Precision::float64},
+                                              std::pair{PixelType::float64, Precision::float64}})
+            for (const index_t step : {channels, channels / 4 * 3, channels / 2}) {
+                ++cases;
+                if (!agrees({channels, 5, step, type, precision})) ++wrong;
+            }
+    std::cout << wrong << " of " << cases << " cases are wrong\n";
+    for (const index_t channels : {256, 512, 1024, 2048, 4096, 8192, 16384, 1000, 65536})
+        time_case({channels, 16, channels, PixelType::complex64}, samples, rounds);
+    time_case({1024, 8, 1024, PixelType::complex64}, samples, rounds);
+    time_case({1024, 16, 768, PixelType::complex64}, samples, rounds);
+    time_case({1024, 16, 512, PixelType::complex64}, samples, rounds);
+    time_case({1024, 16, 1024, PixelType::float32}, samples, rounds);
+    time_case({1024, 16, 1024, PixelType::int16}, samples, rounds);
+    time_case({1024, 16, 1024, PixelType::int8}, samples, rounds);
+    return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/channelize/command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cli/app.hpp"
+#include "cli/run/errors.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+// Bytes of the frames that are computed at once.
+constexpr index_t block_bytes = index_t{1} << 25;
+// Frames that are written at once to standard output, where they are to leave early.
+constexpr index_t piped_samples = index_t{1} << 16;
+
+std::vector<double> read_prototype(const std::string& path) {
+    const auto reader = io::open_signal(path);
+    const io::SignalInfo& info = reader->info();
+    if (info.dims.size() != 1)
+        throw BadData(message("a prototype is one row of taps, but \"", path, "\" holds ",
+                              info.to_string(), "; save it as 1D"));
+    if (is_complex(info.type))
+        throw BadData(message("a prototype has real taps, but \"", path, "\" holds ",
+                              info.to_string(), "; save its real part"));
+    Volume taps({1, 1, info.samples()}, info.type);
+    reader->read(0, 0, info.samples(), taps.view().data);
+    std::vector<double> values;
+    for (index_t l = 0; l < info.samples(); ++l)
+        visit_pixel_type(info.type, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            if constexpr (std::is_arithmetic_v<T>)
+                values.push_back(static_cast<double>(taps.view().at<T>(0, 0, l)));
+        });
+    return values;
+}
+
+}  // namespace
+
+void ChannelizeSteps::open(const ExecutionContext&) {
+    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
+                                     : io::open_signal(request_.signal, request_.signal_file);
+    signal_info_ = reader_->info();
+    options_ = request_.options;
+    if (!request_.prototype.empty()) options_.prototype = read_prototype(request_.prototype);
+}
+
+void ChannelizeSteps::plan(const ExecutionContext&) {
+    channelizer_.emplace(options_, signal_info_.type, request_.engines);
+    if (signal_info_.length_known())
+        frames_ = channelizer_->frames(signal_info_.samples(), request_.tail);
+    check_pipes();
+}
+
+void ChannelizeSteps::check_pipes() const {
+    if (signal_info_.signals() > 1 && request_.writes_stdout())
+        throw InvalidArgument(
+            message("standard output holds the channels of one signal, and here "
+                    "are ",
+                    signal_info_.signals(), " signals; name a file"));
+    if (!signal_info_.length_known() && !request_.writes_stdout() && !request_.output.empty())
+        throw InvalidArgument(
+            "a file holds one channel after another, so that the length of the signal must be "
+            "known; write the frames of standard input to standard output (-o -)");
+    if (signal_info_.length_known() && frames_ == 0)
+        throw InvalidArgument(message("a signal of ", signal_info_.samples(),
+                                      " samples ends before frame 0, which ends with sample ",
+                                      options_.first, "; choose an earlier --first"));
+}
+
+std::vector<index_t> ChannelizeSteps::result_dims() const {
+    const index_t channels = channelizer_->plan().stored_channels;
+    if (request_.writes_stdout())
+        return {signal_info_.length_known() ? frames_ : unknown_samples, channels};
+    std::vector<index_t> dims(signal_info_.dims.begin(), signal_info_.dims.end() - 1);
+    dims.push_back(channels);
+    dims.push_back(frames_);
+    return dims;
+}
+
+WorkAmount ChannelizeSteps::work() const {
+    if (!signal_info_.length_known()) return {0, "sample"};
+    return {
+        static_cast<double>(signal_info_.signals()) * static_cast<double>(signal_info_.samples()),
+        "sample"};
+}
+
+void ChannelizeSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
+    const ChannelizerPlan& plan = channelizer_->plan();
+    io::CreateSignalOptions create = request_.create;
+    create.software = software_name();
+    if (!create.sampling_rate_hz && signal_info_.sampling_rate_hz)
+        create.sampling_rate_hz = *signal_info_.sampling_rate_hz / static_cast<double>(plan.step);
+    const io::SampleType type = io::sample_type_of(plan.frame_type);
+    results_ = request_.writes_stdout()
+                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
+                   : io::create_signal(request_.output, result_dims(), type, create);
+    ExecutionContext recorded = context;
+    // A timeline grows with the signal, which may be endless.
+    if (!signal_info_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
+    try {
+        for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
+            frames_ = divide(signal, recorded);
+    } catch (const Cancelled&) {
+        if (!request_.writes_stdout()) throw;
+        throw Interrupted("interrupted; standard output has the frames until then");
+    }
+    const ClampCount clamped = results_->clamped();
+    executed_.clamped_low += clamped.low;
+    executed_.clamped_high += clamped.high;
+}
+
+index_t ChannelizeSteps::divide(index_t signal, const ExecutionContext& context) {
+    const ChannelizerPlan& plan = channelizer_->plan();
+    const bool known = signal_info_.length_known();
+    const auto sample = static_cast<index_t>(size_of(signal_info_.type));
+    const index_t at_once =
+        known ? std::max(plan.step, block_bytes / sample) : std::max(plan.step, piped_samples);
+    ChannelizerStream stream(*channelizer_);
+    Volume block({1, 1, at_once}, signal_info_.type);
+    index_t begin = 0, frame = 0;
+    const auto push = [&](const ConstImageView& samples) {
+        const index_t count = stream.frames(samples.shape.x);
+        Volume frames({1, count, plan.stored_channels}, plan.frame_type);
+        ExecutionContext silent = context;
+        silent.progress = nullptr;
+        {
+            const PhaseTimer timer(context.timeline, Phase::convolve);
+            executed_.nonfinite_inputs +=
+                stream.push(samples, frames.view(), silent).nonfinite_inputs;
+        }
+        const PhaseTimer timer(context.timeline, Phase::write);
+        write(signal, frame, count, frames);
+        frame += count;
+    };
+    while (true) {
+        throw_if_stopped(context);
+        index_t count = known ? std::min(at_once, signal_info_.samples() - begin) : at_once;
+        {
+            const PhaseTimer timer(context.timeline, Phase::read, -1, -1, count * sample);
+            if (known)
+                reader_->read(signal, begin, count, block.view().data);
+            else
+                count = reader_->read_until_end(signal, begin, count, block.view().data);
+        }
+        if (count <= 0) break;
+        push(subview(block.view(), {{0, 0, 0}, {1, 1, count}}));
+        begin += count;
+        if (known && context.progress)
+            context.progress(static_cast<double>(signal * signal_info_.samples() + begin) /
+                             static_cast<double>(signal_info_.signals() * signal_info_.samples()));
+        if (known ? begin == signal_info_.samples() : count < at_once) break;
+    }
+    if (begin == 0) throw BadData("the signal has no samples");
+    if (request_.tail) {
+        const index_t after = channelizer_->frames(begin, true) - frame;
+        index_t zeros = 0;
+        while (stream.frames(zeros) < after) ++zeros;
+        if (zeros > 0) push(Volume({1, 1, zeros}, signal_info_.type).view());
+    }
+    return frame;
+}
+
+void ChannelizeSteps::write(index_t signal, index_t begin, index_t count, const Volume& frames) {
+    const index_t channels = frames.shape().x;
+    if (count == 0) return;
+    if (request_.writes_stdout())
+        return results_->write(0, begin * channels, count * channels, frames.view().data);
+    const std::size_t bytes = size_of(frames.type());
+    row_.resize(static_cast<std::size_t>(count) * bytes);
+    const char* const from = static_cast<const char*>(frames.view().data);
+    for (index_t m = 0; m < channels; ++m) {
+        for (index_t n = 0; n < count; ++n)
+            std::memcpy(row_.data() + static_cast<std::size_t>(n) * bytes,
+                        from + static_cast<std::size_t>(n * channels + m) * bytes, bytes);
+        results_->write(signal * channels + m, begin, count, row_.data());
+    }
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/signals/channel_sums.hpp"
+
+// The disabled SIMD targets lie between enabled ones, and would not be faster than these here.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/signals/channel_sums.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must be included first
+#include <hwy/highway.h>
+
+#include "cpu/fft/unroll.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace convolume::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Sums Frames frames. If frames are one row apart, the samples of frame f at tap q are those of
+// frame f + 1 at tap q - 1, so that each is loaded once. Every path adds terms in the same order.
+template <int Frames, bool sliding, class Real>
+HWY_INLINE void sum_frames(const PhaseSums<Real>& sums, int first) {
+    constexpr index_t block = phase_block<Real>;
+    const hn::CappedTag<Real, static_cast<std::size_t>(block)> d;
+    using Vector = hn::Vec<decltype(d)>;
+    const auto lanes = static_cast<index_t>(hn::Lanes(d));
+    const index_t terms = sums.terms, row = sums.row;
+    const Real* const window = sums.window + first * sums.frame;
+    for (index_t at = 0; at < sums.blocks * block; at += lanes) {
+        const Real* const taps = sums.taps + at / block * terms * block + at % block;
+        const Real* const x = window + at;
+        Vector sum[static_cast<unsigned>(Frames)];
+        CONVOLUME_UNROLL
+        for (int f = 0; f < Frames; ++f) sum[f] = hn::Zero(d);
+        if constexpr (sliding) {
+            Vector held[static_cast<unsigned>(Frames)];
+            CONVOLUME_UNROLL
+            for (int f = 0; f + 1 < Frames; ++f) held[f] = hn::LoadU(d, x + f * row);
+            index_t q = 0;
+            for (; q + Frames <= terms; q += Frames) {
+                CONVOLUME_UNROLL
+                for (int u = 0; u < Frames; ++u) {
+                    const Vector tap = hn::Load(d, taps + (q + u) * block);
+                    held[(u + Frames - 1) % Frames] = hn::LoadU(d, x + (q + u + Frames - 1) * row);
+                    CONVOLUME_UNROLL
+                    for (int f = 0; f < Frames; ++f)
+                        sum[f] = hn::MulAdd(tap, held[(u + f) % Frames], sum[f]);
+                }
+            }
+            for (; q < terms; ++q) {
+                const Vector tap = hn::Load(d, taps + q * block);
+                CONVOLUME_UNROLL
+                for (int f = 0; f < Frames; ++f)
+                    sum[f] = hn::MulAdd(tap, hn::LoadU(d, x + (q + f) * row), sum[f]);
+            }
+        } else {
+            for (index_t q = 0; q < terms; ++q) {
+                const Vector tap = hn::Load(d, taps + q * block);
+                CONVOLUME_UNROLL
+                for (int f = 0; f < Frames; ++f)
+                    sum[f] = hn::MulAdd(tap, hn::LoadU(d, x + q * row + f * sums.frame), sum[f]);
+            }
+        }
+        CONVOLUME_UNROLL
+        for (int f = 0; f < Frames; ++f) hn::StoreU(sum[f], d, sums.targets[first + f] + at);
+    }
+}
+
+// With 16 registers, eight sums and eight samples do not fit.
+#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3
+inline constexpr int most_frames = 4;
+#else
+inline constexpr int most_frames = 8;
+#endif
+
+template <bool sliding, class Real>
+HWY_INLINE void sum_all_frames(const PhaseSums<Real>& sums) {
+    int first = 0;
+    for (; first + most_frames <= sums.frames; first += most_frames)
+        sum_frames<most_frames, sliding>(sums, first);
+    for (; first + 2 <= sums.frames; first += 2) sum_frames<2, sliding>(sums, first);
+    if (first < sums.frames) sum_frames<1, sliding>(sums, first);
+}
+
+template <class Real>
+HWY_INLINE bool are_all_finite(const Real* values, index_t count) {
+    const hn::ScalableTag<Real> d;
+    const auto lanes = static_cast<index_t>(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
+    auto sum = zero, other = zero;  // zeros, or NaN after a value that is not finite
+    index_t i = 0;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        sum = hn::MulAdd(hn::LoadU(d, values + i), zero, sum);
+        other = hn::MulAdd(hn::LoadU(d, values + i + lanes), zero, other);
+    }
+    Real rest = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
+    for (; i < count; ++i) rest += values[i] * 0;
+    return rest == 0;
+}
+
+template <class Real>
+HWY_INLINE void add_all_products(const Real* taps, const Real* values, Real* sum, index_t count) {
+    const hn::ScalableTag<Real> d;
+    const auto lanes = static_cast<index_t>(hn::Lanes(d));
+    index_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+        hn::StoreU(
+            hn::MulAdd(hn::LoadU(d, taps + i), hn::LoadU(d, values + i), hn::LoadU(d, sum + i)), d,
+            sum + i);
+    const hn::CappedTag<Real, 1> one;  // rounds as the other vectors do
+    for (; i < count; ++i)
+        hn::StoreU(hn::MulAdd(hn::LoadU(one, taps + i), hn::LoadU(one, values + i),
+                              hn::LoadU(one, sum + i)),
+                   one, sum + i);
+}
+
+#define CONVOLUME_CHANNELS(Real)                                                           \
+    void sum_phases_##Real(const PhaseSums<Real>& sums) {                                  \
+        if (sums.frame == sums.row)                                                        \
+            sum_all_frames<true>(sums);                                                    \
+        else                                                                               \
+            sum_all_frames<false>(sums);                                                   \
+    }                                                                                      \
+    bool all_finite_##Real(const Real* values, index_t count) {                            \
+        return are_all_finite(values, count);                                              \
+    }                                                                                      \
+    void add_products_##Real(const Real* taps, const Real* values, Real* sum, index_t n) { \
+        add_all_products(taps, values, sum, n);                                            \
+    }
+CONVOLUME_CHANNELS(float)
+CONVOLUME_CHANNELS(double)
+#undef CONVOLUME_CHANNELS
+
+}  // namespace convolume::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convolume::cpu {
+
+#define CONVOLUME_CHANNELS(Real)                                                        \
+    HWY_EXPORT(sum_phases_##Real);                                                      \
+    HWY_EXPORT(all_finite_##Real);                                                      \
+    HWY_EXPORT(add_products_##Real);                                                    \
+    void sum_phases(const PhaseSums<Real>& sums) {                                      \
+        HWY_DYNAMIC_DISPATCH(sum_phases_##Real)(sums);                                  \
+    }                                                                                   \
+    bool all_finite(const Real* values, index_t count) {                                \
+        return HWY_DYNAMIC_DISPATCH(all_finite_##Real)(values, count);                  \
+    }                                                                                   \
+    void add_products(const Real* taps, const Real* values, Real* sum, index_t count) { \
+        HWY_DYNAMIC_DISPATCH(add_products_##Real)(taps, values, sum, count);            \
+    }
+CONVOLUME_CHANNELS(float)
+CONVOLUME_CHANNELS(double)
+#undef CONVOLUME_CHANNELS
+
+}  // namespace convolume::cpu
+#endif

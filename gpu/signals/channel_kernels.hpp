@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The compiled CUDA kernels of polyphase filter banks, which take a ChannelJob<Real>.
+
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::gpu {
+
+/// A CUDA kernel that runs channelize_frames() for `channels` channels.
+struct ChannelCudaKernel {
+    int channels = 0;
+    int threads = 0;           ///< number of threads of a thread block
+    int frames = 0;            ///< number of frames of a thread block
+    index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
+    const void* kernel = nullptr;
+};
+template <class Real>
+const std::vector<ChannelCudaKernel>& channel_cuda_kernels();
+
+/// Returns the CUDA kernel that runs sum_frames().
+template <class Real>
+const void* channel_sum_cuda_kernel();
+
+}  // namespace convolume::gpu

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/channelizer.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
+#include "bindings/released.hpp"
+
+namespace convolume::python {
+
+namespace {
+
+// Seconds for each number that is read or written, from which runs that Ctrl-C can stop are told.
+constexpr double seconds_per_number = 2e-9;
+
+double expected_s(const ConstImageView& from, const ImageView& to) {
+    return seconds_per_number *
+           static_cast<double>(element_count(from.shape) + element_count(to.shape));
+}
+
+/// Binds a method that computes from one array to another.
+template <auto method, class Class>
+void bind_run(nb::class_<Class>& bound, const char* name) {
+    bound.def(
+        name,
+        [](Class& self, const ReadArray& from, const WriteArray& to, const nb::object& progress) {
+            const ConstImageView source = view(from);
+            const ImageView target = view(to);
+            index_t nonfinite = 0;
+            run_released(expected_s(source, target), progress,
+                         [&](const ExecutionContext& context) {
+                             nonfinite = (self.*method)(source, target, context).nonfinite_inputs;
+                         });
+            return nonfinite;
+        },
+        nb::arg("source"), nb::arg("target"), nb::arg("progress") = nb::none());
+}
+
+template <class Class>
+void bind_plan(nb::class_<Class>& bound) {
+    bound.def_prop_ro("channels", [](const Class& self) { return self.plan().stored_channels; })
+        .def_prop_ro("signal_type", [](const Class& self) { return self.plan().signal_type; })
+        .def_prop_ro("frame_type", [](const Class& self) { return self.plan().frame_type; })
+        .def_prop_ro("plan", [](const Class& self) { return self.plan().to_string(); });
+}
+
+}  // namespace
+
+void bind_channelizers(nb::module_& module) {
+    auto options = bind_options<ChannelizerOptions>(module, "ChannelizerOptions");
+    options.def_rw("channels", &ChannelizerOptions::channels)
+        .def_rw("prototype", &ChannelizerOptions::prototype);
+
+    module.def(
+        "prototype_filter",
+        [](index_t channels, index_t taps_per_channel, const std::string& window) {
+            return prototype_filter(channels, taps_per_channel, parse_prototype_window(window));
+        },
+        nb::arg("channels"), nb::arg("taps_per_channel"), nb::arg("window"));
+    module.def(
+        "dual_prototype",
+        [](const std::vector<double>& taps, index_t channels, index_t step) {
+            DualPrototype dual;
+            plan_released([&] { dual = dual_prototype(taps, channels, step); });
+            return nb::make_tuple(dual.taps, dual.error);
+        },
+        nb::arg("taps"), nb::arg("channels"), nb::arg("step"));
+
+    nb::class_<Channelizer> channelizer(module, "Channelizer");
+    channelizer
+        .def(nb::init<const ChannelizerOptions&, PixelType, const EngineChoice&>(),
+             nb::arg("options"), nb::arg("signal_type"), nb::arg("engines"))
+        .def("frames", &Channelizer::frames, nb::arg("samples"), nb::arg("tail") = false);
+    bind_plan(channelizer);
+    bind_run<&Channelizer::execute>(channelizer, "execute");
+
+    nb::class_<ChannelizerStream> divided(module, "ChannelizerStream");
+    divided.def(nb::init<const Channelizer&, index_t>(), nb::arg("channelizer"), nb::arg("signals"))
+        .def("frames", &ChannelizerStream::frames, nb::arg("samples"));
+    bind_run<&ChannelizerStream::push>(divided, "push");
+
+    nb::class_<DeviceChannelizer> on_gpu(module, "DeviceChannelizer");
+    on_gpu
+        .def(
+            "__init__",
+            [](DeviceChannelizer* self, const ChannelizerOptions& chosen, index_t samples,
+               int device, PixelType signal_type, index_t signals, bool tail) {
+                const DeviceChannelizerOptions where{device, signal_type, signals, tail};
+                const nb::gil_scoped_release released;
+                new (self) DeviceChannelizer(chosen, samples, where);
+            },
+            nb::arg("options"), nb::arg("samples"), nb::arg("device"), nb::arg("signal_type"),
+            nb::arg("signals"), nb::arg("tail"))
+        .def_prop_ro("frames", &DeviceChannelizer::frames)
+        .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceChannelizer& self, std::uintptr_t signals, std::uintptr_t frames,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(signals), pointer<void>(frames),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("frames"), nb::arg("stream"));
+    bind_plan(on_gpu);
+
+    nb::class_<Synthesizer> synthesizer(module, "Synthesizer");
+    synthesizer
+        .def(
+            "__init__",
+            [](Synthesizer* self, const ChannelizerOptions& chosen, PixelType signal_type,
+               const EngineChoice& engines, const std::vector<double>& taps) {
+                plan_released([&] { new (self) Synthesizer(chosen, signal_type, engines, taps); });
+            },
+            nb::arg("options"), nb::arg("signal_type"), nb::arg("engines"), nb::arg("taps"))
+        .def_prop_ro("error", &Synthesizer::error)
+        .def("samples", &Synthesizer::samples, nb::arg("frames"));
+    bind_plan(synthesizer);
+    bind_run<&Synthesizer::execute>(synthesizer, "execute");
+
+    nb::class_<SynthesizerStream> joined(module, "SynthesizerStream");
+    joined.def(nb::init<const Synthesizer&, index_t>(), nb::arg("synthesizer"), nb::arg("signals"))
+        .def("samples", &SynthesizerStream::samples, nb::arg("frames"));
+    bind_run<&SynthesizerStream::push>(joined, "push");
+}
+
+}  // namespace convolume::python

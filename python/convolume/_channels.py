@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Polyphase filter banks: signals divided into channels, and put together again."""
+
+import importlib
+from typing import Any, Unpack
+
+import numpy as np
+
+from . import _core
+from ._arrays import give_back, is_double, readable
+from ._device import DeviceArray, is_on_gpu, on_stream
+from ._errors import InvalidArgument
+from ._options import Nan, Precision, defaults_of, with_keywords
+from ._run import Devices, Progress, engines, progress_bar
+
+
+class _PrototypeKeywords(Devices, total=False):
+    """Keywords of all filter banks."""
+
+    taps_per_channel: int
+    step: int | None
+    first: int
+    window: str
+    prototype: Any
+    precision: Precision | None
+
+
+class ChannelizerKeywords(_PrototypeKeywords, total=False):
+    """Keywords of :class:`Channelizer`."""
+
+    axis: int
+    interleaved: bool
+    nan: Nan
+    dtype: Any
+
+
+class ChannelizeKeywords(_PrototypeKeywords, total=False):
+    """Keywords of :func:`channelize`."""
+
+    axis: int
+    interleaved: bool
+    nan: Nan
+    tail: bool
+    stream: Any
+    progress: Progress
+
+
+class SynthesizerKeywords(_PrototypeKeywords, total=False):
+    """Keywords of :class:`Synthesizer`."""
+
+    axis: int
+    dtype: Any
+    synthesis_taps: Any
+
+
+class SynthesizeKeywords(_PrototypeKeywords, total=False):
+    """Keywords of :func:`synthesize`."""
+
+    axis: int
+    dtype: Any
+    synthesis_taps: Any
+    samples: int | None
+    progress: Progress
+
+
+def _defaults(keywords: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "ChannelizerOptions", axis=-1, dtype=np.complex64, tail=False, precision=None,
+                       step=None)
+
+
+def _taps(taps: Any, what: str) -> list[float]:
+    if taps is None:
+        return []
+    row = readable(taps, what)
+    if row.ndim != 1 or row.size == 0 or row.dtype.kind == "c":
+        raise InvalidArgument(f"{what} is one array of real taps, not an array of shape {row.shape} and type "
+                              f"{row.dtype}")
+    return row.astype(np.float64).tolist()
+
+
+def prototype_filter(channels: int, taps_per_channel: int, window: str = "hamming") -> np.ndarray:
+    """Returns the taps of a lowpass for `channels` channels: a sinc times a window, divided by its sum.
+
+    Its response falls to one half at the edges of a channel. The taps are those of
+    ``scipy.signal.firwin(channels * taps_per_channel, 1 / channels, window=…)``.
+
+    Parameters
+    ----------
+    channels, taps_per_channel : int
+    window : {"hamming", "hann", "kaiser:BETA", "rectangular"}
+    """
+    return np.asarray(_core.prototype_filter(channels, taps_per_channel, window))
+
+
+def dual_prototype(prototype: Any, channels: int, step: int | None = None) -> tuple[np.ndarray, float]:
+    """Returns the taps with which :class:`Synthesizer` reconstructs a signal best, and the error of a reconstruction.
+
+    Parameters
+    ----------
+    prototype : array of taps
+        The prototype of the :class:`Channelizer`.
+    channels : int
+    step : int, optional
+        Samples from frame to frame. None stands for `channels`.
+
+    Returns
+    -------
+    taps : array
+    error : float
+        RMS error of the reconstruction of white noise, relative to the noise.
+    """
+    taps, error = _core.dual_prototype(_taps(prototype, "the prototype"), channels, step or channels)
+    return np.asarray(taps), error
+
+
+def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.ChannelizerOptions:
+    if arguments.get("precision") is None:
+        arguments["precision"] = "float64" if double else "float32"
+    keywords = ("taps_per_channel", "step", "first", "window", "precision", "interleaved", "nan")
+    options = _core.ChannelizerOptions(**{name: arguments[name] for name in keywords
+                                          if arguments.get(name) is not None})
+    options.channels = channels
+    options.prototype = _taps(arguments.get("prototype"), "the prototype")
+    return options
+
+
+def _axis(arguments: dict[str, Any], dimensions: int, what: str) -> int:
+    axis = int(arguments.get("axis", -1))
+    if not -dimensions <= axis < dimensions:
+        raise InvalidArgument(f"axis {axis} is none of {what} with {dimensions} dimensions")
+    return axis % dimensions
+
+
+class Channelizer:
+    """Divides signals into channels: a polyphase filter bank that is planned once.
+
+    Parameters
+    ----------
+    channels : int
+        Number of channels of a complex signal. A real signal has the first ``channels // 2 + 1`` of them.
+    dtype : type, optional
+        Type of the signals that will come. It sets the precision, and whether they are complex.
+    axis : int
+        Axis of the samples.
+    taps_per_channel, step, first, window, prototype, interleaved, nan, precision
+        See :func:`channelize`.
+    device, workers, max_gpu_mem, fft
+        See :class:`convolume.Run`.
+
+    Examples
+    --------
+    Blocks of a signal give the frames of one call, bit by bit:
+
+    >>> import numpy as np, convolume
+    >>> noise = np.random.default_rng(1).standard_normal(1000)
+    >>> bank = convolume.Channelizer(16, dtype=noise.dtype)
+    >>> parts = [bank.push(block) for block in np.split(noise, 10)]
+    >>> np.array_equal(np.concatenate(parts, -1), bank(noise))
+    True
+    """
+
+    @with_keywords(ChannelizerKeywords, _defaults(ChannelizerKeywords))
+    def __init__(self, channels: int, **options: Unpack[ChannelizerKeywords]) -> None:
+        self._arguments: dict[str, Any] = dict(options)
+        self.dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
+        self._options = _options(channels, self._arguments, is_double(self.dtype))
+        self._core = _core.Channelizer(self._options, self.dtype, engines(self._arguments))
+        self._on_gpus: dict[tuple[Any, ...], _core.DeviceChannelizer] = {}
+        self._numbers = 2 if options.get("interleaved") else 1
+        self._stream: _core.ChannelizerStream | None = None
+        self._batch: tuple[int, ...] = ()
+        self.channels: int = self._core.channels
+
+    def _rows(self, signals: Any) -> tuple[np.ndarray, int, tuple[int, ...]]:
+        samples = readable(signals, "the signal")
+        if not samples.ndim:
+            raise InvalidArgument("a single number is no signal")
+        axis = _axis(self._arguments, samples.ndim, "signals")
+        batch = samples.shape[:axis] + samples.shape[axis + 1:]
+        flat = np.moveaxis(samples, axis, -1).reshape(int(np.prod(batch, dtype=np.int64)), samples.shape[axis])
+        if flat.shape[1] % self._numbers:
+            raise InvalidArgument(f"{flat.shape[1]} numbers are no pairs of real and imaginary parts")
+        return flat, axis, batch
+
+    def _shaped(self, frames: np.ndarray, axis: int, batch: tuple[int, ...]) -> np.ndarray:
+        """Returns frames (signals, frames, channels) with the axes of the caller's signals."""
+        whole = np.swapaxes(frames.reshape(*batch, *frames.shape[1:]), -1, -2)
+        return np.moveaxis(whole, (-2, -1), (axis, axis + 1))
+
+    def _divide_on_gpu(self, signals: DeviceArray, tail: bool, stream: Any) -> Any:
+        axis = _axis(self._arguments, len(signals.shape), "signals")
+        batch = signals.shape[:axis] + signals.shape[axis + 1:]
+        kind: np.dtype[Any] = self._core.signal_type
+        if self._numbers == 2:
+            kind = signals.dtype if signals.dtype in (np.int8, np.int16) else np.empty(0, kind).real.dtype
+        samples = signals.along_last(axis).of_type(kind)
+        count, rows = samples.shape[-1] // self._numbers, int(np.prod(batch, dtype=np.int64))
+        key = signals.device, kind, rows, count, tail
+        if key not in self._on_gpus:
+            self._on_gpus[key] = _core.DeviceChannelizer(self._options, count, signals.device, kind, rows, tail)
+        bank = self._on_gpus[key]
+        frames = signals.empty((*batch, bank.frames, self.channels), self._core.frame_type)
+        bank.execute(samples.address, frames.address, signals.stream(stream))
+        module: Any = importlib.import_module(signals.library)
+        return signals.give_back(module.moveaxis(frames.array, (-1, -2), (axis, axis + 1)))
+
+    def __call__(self, signals: Any, *, tail: bool = False, stream: Any = None, progress: Progress = None) -> Any:
+        """Divides whole signals. Returns what :func:`channelize` does."""
+        if type(signals) is not np.ndarray and is_on_gpu(signals):
+            with on_stream(signals, stream):
+                return self._divide_on_gpu(DeviceArray.of(signals, "the signal"), tail, stream)
+        flat, axis, batch = self._rows(signals)
+        frames = np.empty((len(flat), self._core.frames(flat.shape[1] // self._numbers, tail), self.channels),
+                          self._core.frame_type)
+        with progress_bar(progress) as report:
+            self._core.execute(flat, frames, report)
+        return give_back(self._shaped(frames, axis, batch), signals)
+
+    def push(self, block: Any) -> np.ndarray:
+        """Takes the next samples of a stream, and returns the frames that are now complete.
+
+        The first block sets the shape of the batch, until :meth:`reset`.
+        """
+        flat, axis, batch = self._rows(block)
+        if self._stream is None:
+            self._stream, self._batch = _core.ChannelizerStream(self._core, len(flat)), batch
+        elif batch != self._batch:
+            raise InvalidArgument(f"a block of a batch of shape {batch} in a stream of {self._batch}")
+        frames = np.empty((len(flat), self._stream.frames(flat.shape[1] // self._numbers), self.channels),
+                          self._core.frame_type)
+        self._stream.push(flat, frames)
+        return self._shaped(frames, axis, batch)
+
+    def reset(self) -> None:
+        """Starts a new stream."""
+        self._stream = None
+
+    @property
+    def plan(self) -> str:
+        """How signals are divided, in words."""
+        return self._core.plan
+
+    def __repr__(self) -> str:
+        return f"<Channelizer of {self.channels} channels for {self.dtype}>"
+
+
+@with_keywords(ChannelizeKeywords, _defaults(ChannelizeKeywords))
+def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords]) -> Any:
+    """Divides a signal into channels of equal width by a polyphase filter bank.
+
+    Channel m is the signal shifted in frequency by -m / channels of the sampling rate, lowpass filtered, and decimated
+    by `step`:
+
+        y[m, n] = sum_l h[l] x[t(n) - l] exp(-2j pi m (t(n) - l) / channels),    t(n) = first + n step
+
+    Parameters
+    ----------
+    signals : array
+        Samples lie along `axis`; all other axes are a batch. Samples before the first one are zero. Arrays of CuPy,
+        PyTorch and JAX in a GPU's memory stay there, and so do the frames. They are not searched for NaN.
+    channels : int
+        Number of channels. Of real signals the first ``channels // 2 + 1`` are returned; the others are conjugates.
+    axis : int
+        Axis of the samples.
+    taps_per_channel : int
+        The prototype has ``taps_per_channel * channels`` taps: :func:`prototype_filter`.
+    window : {"hamming", "hann", "kaiser:BETA", "rectangular"}
+        Window of the prototype.
+    prototype : array of taps, optional
+        Another prototype h, of any number of taps, instead.
+    step : int, optional
+        Samples from frame to frame, at most `channels`. None stands for `channels`: critically sampled.
+    first : int
+        The sample that frame 0 ends with. With ``channels * taps_per_channel - 1``, no frame depends on samples before
+        the signal.
+    tail : bool
+        Also return the frames after the signal's end that still depend on it.
+    interleaved : bool
+        Real numbers are pairs along `axis`, as receivers record them: real part, imaginary part.
+    stream : stream of CuPy or PyTorch, or int, optional
+        For arrays in a GPU's memory: see :meth:`FilterBank.__call__`.
+    nan, precision, device, workers, max_gpu_mem, fft, progress
+        See :class:`Convolver` and :class:`convolume.Run`. Signals in host memory are divided on the CPU.
+
+    Returns
+    -------
+    array
+        Axes (channels, frames) in place of `axis`. Complex.
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> tone = np.exp(2j * np.pi * 3 / 8 * np.arange(800))
+    >>> np.abs(convolume.channelize(tone, 8)[:, -1]).round(3)
+    array([0., 0., 0., 1., 0., 0., 0., 0.])
+    """
+    tail, progress, stream = options.pop("tail", False), options.pop("progress", None), options.pop("stream", None)
+    if type(signals) is not np.ndarray and is_on_gpu(signals):
+        bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **options)
+        return bank(signals, tail=tail, stream=stream)
+    whole = readable(signals, "the signal")
+    bank = Channelizer(channels, dtype=whole.dtype, **options)
+    return give_back(bank(whole, tail=tail, progress=progress), signals)
+
+
+class Synthesizer:
+    """Puts signals together from the channels of a :class:`Channelizer` with the same options.
+
+    Parameters
+    ----------
+    channels : int
+        Number of channels of the :class:`Channelizer`.
+    dtype : type, optional
+        Type of the signals: complex or real, and their precision.
+    axis : int
+        Axis of the channels; the frames are along the next one. Counted from the end, as -1, it is the axis of
+        the samples that come out.
+    synthesis_taps : array of taps, optional
+        Taps to use in place of those of :func:`dual_prototype`.
+    taps_per_channel, step, first, window, prototype, precision
+        See :func:`channelize`.
+    device, workers, max_gpu_mem, fft
+        See :class:`convolume.Run`.
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> noise = np.random.default_rng(1).standard_normal(1000)
+    >>> frames = convolume.channelize(noise, 16, step=8, tail=True)
+    >>> joined = convolume.Synthesizer(16, step=8, dtype=noise.dtype)
+    >>> np.allclose(joined(frames, samples=1000), noise)
+    True
+    """
+
+    @with_keywords(SynthesizerKeywords, _defaults(SynthesizerKeywords))
+    def __init__(self, channels: int, **options: Unpack[SynthesizerKeywords]) -> None:
+        self._arguments: dict[str, Any] = dict(options)
+        dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
+        self._core = _core.Synthesizer(_options(channels, self._arguments, is_double(dtype)), dtype,
+                                       engines(self._arguments),
+                                       _taps(options.get("synthesis_taps"), "synthesis_taps"))
+        self._stream: _core.SynthesizerStream | None = None
+        self._batch: tuple[int, ...] = ()
+        self.dtype: np.dtype[Any] = self._core.signal_type
+        self.channels: int = self._core.channels
+
+    @property
+    def error(self) -> float | None:
+        """RMS error of the reconstruction of white noise, relative to the noise. None with `synthesis_taps`."""
+        return self._core.error
+
+    def _frames(self, frames: Any) -> tuple[np.ndarray, int, tuple[int, ...]]:
+        values = readable(frames, "the frames")
+        if values.ndim < 2:
+            raise InvalidArgument("frames have at least two axes: channels and frames")
+        axis = _axis(self._arguments, values.ndim - 1, "signals")
+        if values.shape[axis] != self.channels:
+            raise InvalidArgument(f"frames of {values.shape[axis]} channels along axis {axis} where this has "
+                                  f"{self.channels}")
+        batch = values.shape[:axis] + values.shape[axis + 2:]
+        flat = np.moveaxis(values, (axis + 1, axis), (-2, -1))
+        flat = flat.reshape(int(np.prod(batch, dtype=np.int64)), *flat.shape[-2:])
+        return flat if flat.dtype.kind == "c" else flat.astype(self._core.frame_type), axis, batch
+
+    def __call__(self, frames: Any, *, samples: int | None = None, progress: Progress = None) -> Any:
+        """Returns the first `samples` samples. None stands for those that the frames determine."""
+        flat, axis, batch = self._frames(frames)
+        count = self._core.samples(flat.shape[1]) if samples is None else samples
+        if count < 0:
+            raise InvalidArgument(f"a signal of {count} samples")
+        signals = np.empty((len(flat), count), self.dtype)
+        with progress_bar(progress) as report:
+            self._core.execute(np.ascontiguousarray(flat), signals, report)
+        return give_back(np.moveaxis(signals.reshape(*batch, count), -1, axis), frames)
+
+    def push(self, block: Any) -> np.ndarray:
+        """Takes the next frames of a stream, and returns the samples that are now determined."""
+        flat, axis, batch = self._frames(block)
+        if self._stream is None:
+            self._stream, self._batch = _core.SynthesizerStream(self._core, len(flat)), batch
+        elif batch != self._batch:
+            raise InvalidArgument(f"a block of a batch of shape {batch} in a stream of {self._batch}")
+        signals = np.empty((len(flat), self._stream.samples(flat.shape[1])), self.dtype)
+        self._stream.push(np.ascontiguousarray(flat), signals)
+        return np.moveaxis(signals.reshape(*batch, signals.shape[1]), -1, axis)
+
+    def reset(self) -> None:
+        """Starts a new stream."""
+        self._stream = None
+
+    def __repr__(self) -> str:
+        return f"<Synthesizer of {self.channels} channels to {self.dtype}>"
+
+
+@with_keywords(SynthesizeKeywords, _defaults(SynthesizeKeywords))
+def synthesize(frames: Any, channels: int, **options: Unpack[SynthesizeKeywords]) -> Any:
+    """Puts a signal together from the frames that :func:`channelize` gives with the same options.
+
+    Parameters
+    ----------
+    frames : array
+        Axes (channels, frames) in place of `axis`.
+    channels : int
+        Number of channels that :func:`channelize` was given.
+    samples : int, optional
+        Number of samples to return. None stands for those that the frames determine.
+    axis, dtype, synthesis_taps, taps_per_channel, step, first, window, prototype, precision
+        See :class:`Synthesizer`.
+    device, workers, max_gpu_mem, fft, progress
+        See :class:`convolume.Run`.
+
+    Returns
+    -------
+    array of type `dtype`
+        Oversampled signals are reconstructed up to rounding for ``channels / step >= 2 - 1 / taps_per_channel``, and
+        otherwise with the error that :func:`dual_prototype` states.
+    """
+    samples, progress = options.pop("samples", None), options.pop("progress", None)
+    return Synthesizer(channels, **options)(frames, samples=samples, progress=progress)

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the CUDA kernels of polyphase filter banks on the host, and compares with sums and
+// transforms in double precision.
+
+#include "gpu/fft/plan.hpp"
+#include "gpu/signals/channel_kernel.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/fft_support.hpp"
+#include "tests/gpu/signals/host_segment_block.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+struct ChannelCase {
+    int channels, step, terms;
+    index_t first, samples, signals;
+    ChannelInput input;
+};
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+
+// Samples in memory, and what they mean.
+template <class Real>
+struct StoredSignals {
+    std::vector<char> bytes;
+    Signal meant;
+
+    explicit StoredSignals(const ChannelCase& c) {
+        const auto numbers = random_samples<std::complex<double>>(c.signals * c.samples, 3);
+        for (const std::complex<double> x : numbers) switch (c.input) {
+                case ChannelInput::real:
+                    meant.push_back(append(static_cast<Real>(x.real())));
+                    break;
+                case ChannelInput::complex: {
+                    const double re = append(static_cast<Real>(x.real()));
+                    meant.emplace_back(re, append(static_cast<Real>(x.imag())));
+                    break;
+                }
+                case ChannelInput::pairs8: {
+                    const double re = append(static_cast<signed char>(128 * x.real()));
+                    meant.emplace_back(re, append(static_cast<signed char>(128 * x.imag())));
+                    break;
+                }
+                case ChannelInput::pairs16: {
+                    const double re = append(static_cast<short>(32768 * x.real()));
+                    meant.emplace_back(re, append(static_cast<short>(32768 * x.imag())));
+                    break;
+                }
+            }
+    }
+
+  private:
+    template <class T>
+    double append(T value) {
+        const auto* const from = reinterpret_cast<const char*>(&value);
+        bytes.insert(bytes.end(), from, from + sizeof value);
+        return static_cast<double>(value);
+    }
+};
+
+template <class Real>
+ChannelJob<Real> job_of(const ChannelCase& c, const StoredSignals<Real>& signals,
+                        const std::vector<Real>& backward) {
+    ChannelJob<Real> job;
+    job.source = signals.bytes.data();
+    job.input = c.input;
+    job.source_stride = job.samples = c.samples;
+    job.taps = backward.data();
+    job.frames = ceil_div(c.samples - c.first, c.step) + 1;
+    job.first = c.first;
+    job.channels = c.channels;
+    job.step = c.step;
+    job.terms = c.terms;
+    job.stored = c.input == ChannelInput::real ? c.channels / 2 + 1 : c.channels;
+    return job;
+}
+
+// The sums of a frame by phase.
+template <class Real>
+Signal phase_sums(const ChannelCase& c, const StoredSignals<Real>& signals,
+                  const std::vector<Real>& backward, index_t signal, index_t frame) {
+    Signal sums(at(c.channels));
+    const index_t taps = static_cast<index_t>(backward.size());
+    for (index_t i = 0; i < taps; ++i) {
+        const index_t t = c.first + frame * c.step - taps + 1 + i;
+        if (t >= 0 && t < c.samples)
+            sums[at(t % c.channels)] +=
+                static_cast<double>(backward[at(i)]) * signals.meant[at(signal * c.samples + t)];
+    }
+    return sums;
+}
+
+template <class Real>
+double bound() {
+    return sizeof(Real) == 4 ? 1e-6 : 1e-14;
+}
+
+template <class Real, int N>
+void check_frames(const ChannelCase& c) {
+    INFO(N << " channels, step " << c.step << ", " << c.terms << " terms, first " << c.first << ", "
+           << c.samples << " samples, input " << static_cast<int>(c.input));
+    using Shape = ChannelShape<Real, N>;
+    const StoredSignals<Real> signals(c);
+    const auto backward = random_samples<Real>(index_t{N} * c.terms, 4);
+    const auto twiddles = plan_twiddles<Real>(Shape::plan);
+    ChannelJob<Real> job = job_of(c, signals, backward);
+    job.twiddles = twiddles.data();
+    job.target_row = job.stored + 1;
+    job.groups = ceil_div(job.frames, Shape::frames);
+    auto frames = poisoned<std::complex<Real>>(c.signals * job.frames * job.target_row);
+    job.target = frames.data();
+    run_on_host(
+        c.signals * job.groups, Shape::threads, Shape::shared_bytes,
+        [&](const HostBlock& block) { channelize_frames<Real, N>(HostSegmentBlock(block), job); });
+    for (index_t s = 0; s < c.signals; ++s)
+        for (index_t n = 0; n < job.frames; ++n) {
+            const Signal want =
+                reference_transform(phase_sums(c, signals, backward, s, n), forward_sign);
+            const auto* const row = frames.data() + (s * job.frames + n) * job.target_row;
+            Difference difference;
+            for (index_t k = 0; k < job.stored; ++k)
+                difference.add(std::complex<double>(row[k]), want[at(k)]);
+            INFO("frame " << n << " of signal " << s);
+            CHECK(difference.relative() < bound<Real>());
+            // Memory behind the channels is still NaN.
+            CHECK(row[job.stored] != row[job.stored]);
+        }
+}
+
+template <class Real, int N>
+void check_frames_of_all_inputs() {
+    const index_t samples = index_t{N} * (ChannelShape<Real, N>::frames + 2) + 17;
+    for (const auto input :
+         {ChannelInput::real, ChannelInput::complex, ChannelInput::pairs8, ChannelInput::pairs16})
+        check_frames<Real, N>({N, N, 3, 5, samples, input == ChannelInput::real ? 2 : 1, input});
+    check_frames<Real, N>({N, N / 4 * 3, 2, 0, samples / 2, 1, ChannelInput::complex});
+}
+
+template <class Real>
+void check_sums(const ChannelCase& c) {
+    const StoredSignals<Real> signals(c);
+    const auto backward = random_samples<Real>(index_t{c.channels} * c.terms, 4);
+    ChannelJob<Real> job = job_of(c, signals, backward);
+    const bool is_real = c.input == ChannelInput::real;
+    job.target_row = c.channels + 1;
+    job.groups = ceil_div(job.frames, ChannelSumShape::frames);
+    auto sums = poisoned<std::complex<Real>>(c.signals * job.frames * job.target_row);
+    job.target = sums.data();
+    run_on_host(c.signals * job.groups * ceil_div(c.channels, ChannelSumShape::threads),
+                ChannelSumShape::threads, 16,
+                [&](const HostBlock& block) { sum_frames<Real>(HostSegmentBlock(block), job); });
+    for (index_t s = 0; s < c.signals; ++s)
+        for (index_t n = 0; n < job.frames; ++n) {
+            const Signal want = phase_sums(c, signals, backward, s, n);
+            const index_t row = (s * job.frames + n) * job.target_row;
+            Difference difference;
+            for (index_t k = 0; k < c.channels; ++k)
+                difference.add(is_real ? std::complex<double>(
+                                             reinterpret_cast<const Real*>(sums.data())[row + k])
+                                       : std::complex<double>(sums[at(row + k)]),
+                               want[at(k)]);
+            CHECK(difference.relative() < bound<Real>());
+        }
+}
+
+}  // namespace
+
+TEST_CASE("float frames of one CUDA kernel agree with sums and transforms") {
+    check_frames_of_all_inputs<float, 256>();
+    check_frames_of_all_inputs<float, 512>();
+    check_frames_of_all_inputs<float, 1024>();
+    check_frames_of_all_inputs<float, 2048>();
+    check_frames_of_all_inputs<float, 4096>();
+}
+TEST_CASE("float frames of many channels agree with sums and transforms") {
+    check_frames<float, 8192>({8192, 8192, 2, 8191, 30000, 1, ChannelInput::complex});
+    check_frames<float, 16384>({16384, 16384, 2, 0, 40000, 1, ChannelInput::pairs16});
+}
+TEST_CASE("double frames of one CUDA kernel agree with sums and transforms") {
+    check_frames_of_all_inputs<double, 256>();
+    check_frames_of_all_inputs<double, 1024>();
+    check_frames<double, 8192>({8192, 8192, 2, 8191, 30000, 1, ChannelInput::complex});
+}
+TEST_CASE("a CUDA kernel sums for any number of channels") {
+    check_sums<float>({1000, 1000, 17, 0, 30000, 2, ChannelInput::complex});
+    check_sums<float>({300, 225, 3, 299, 5000, 1, ChannelInput::real});
+    check_sums<double>({7, 7, 20, 3, 500, 1, ChannelInput::complex});
+}
+
+}  // namespace convolume::gpu
