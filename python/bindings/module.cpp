@@ -92,6 +92,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_convolver(module);
     convolume::python::bind_deconvolver(module);
     convolume::python::bind_filters(module);
+    convolume::python::bind_stream_filter(module);
     convolume::python::bind_optics(module);
     convolume::python::bind_files(module);
 }
