@@ -55,7 +55,7 @@ double predicted_product_ns(const PartitionProblem& problem) {
                          static_cast<double>(2 * problem.sample_size);
     const double bytes_each =
         bytes / static_cast<double>(problem.pairs) / static_cast<double>(problem.taps);
-    const double cache_rate = bytes < 1e6 ? 64 : bytes < 16e6 ? 20 : 8;  // bytes in a nanosecond
+    const double cache_rate = bytes < 1e6 ? 64 : bytes < 16e6 ? 40 : 20;  // bytes in a nanosecond
     return 0.02 * static_cast<double>(problem.sample_size) + bytes_each / cache_rate;
 }
 
