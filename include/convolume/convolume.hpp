@@ -16,4 +16,5 @@
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/scratch_image.hpp"
+#include "convolume/stream_filter.hpp"
 #include "convolume/version.hpp"

@@ -34,16 +34,18 @@ class CONVOLUME_API FrameReader {
 /// @code{.cpp}
 /// int ends[2];
 /// if (pipe(ends) != 0) throw std::runtime_error("there is no pipe");
-/// const std::vector<float> left = {1, 2}, right = {3, 4};
-/// std::vector<float> both = {1, 2, 3, 4};
-/// const auto writer = io::create_frame_pipe(ends[1], {.channels = 2, .wav_rate_hz = 48000});
-/// writer->write(2, view_of(std::as_const(both).data(), {1, 2, 2}));
+/// const std::vector<float> channels = {1, 2, 3, 4};  // left: 1, 2; right: 3, 4
+/// io::FrameFormat format;
+/// format.channels = 2;
+/// format.wav_rate_hz = 48000;
+/// const auto writer = io::create_frame_pipe(ends[1], format);
+/// writer->write(2, view_of(channels.data(), {1, 2, 2}));
 /// writer->finish();
 /// close(ends[1]);
 /// const auto reader = io::open_frame_pipe(ends[0], {});
 /// std::vector<float> samples(4);
 /// assert(reader->info().signals() == 2);
-/// assert(reader->read(2, view_of(samples.data(), {1, 2, 2})) == 2 && samples == both);
+/// assert(reader->read(2, view_of(samples.data(), {1, 2, 2})) == 2 && samples == channels);
 /// close(ends[0]);
 /// @endcode
 CONVOLUME_API std::unique_ptr<FrameReader> open_frame_pipe(int descriptor,

@@ -50,12 +50,13 @@ struct StreamPartition {
 ///
 /// A sample that is not finite makes those results NaN whose sums it enters, and no others.
 /// @code{.cpp}
-/// std::vector<float> echo(1000, 0.0F);  // one filter of 1000 taps
-/// echo[0] = 1;
-/// echo[999] = 0.5F;
+/// Volume echo({1, 1, 1000}, PixelType::float32);  // one filter of 1000 taps
+/// std::fill_n(echo.elements<float>(), 1000, 0.0F);
+/// echo.elements<float>()[0] = 1;
+/// echo.elements<float>()[999] = 0.5F;
 /// StreamFilterOptions options;
 /// options.block = 64;
-/// StreamFilter filter(view_of(std::as_const(echo).data(), {1, 1, 1000}), options);
+/// StreamFilter filter(echo.view(), options);
 /// std::vector<float> samples(64, 1.0F), filtered(64);
 /// const float* in = samples.data();
 /// float* out = filtered.data();
