@@ -19,6 +19,14 @@ namespace convolume::cli {
 /// Path that names standard input or standard output.
 inline constexpr const char* standard_stream = "-";
 
+/// Options of a live signal.
+struct LiveOptions {
+    std::optional<index_t> latency;   ///< samples of a block; if not given, the signal is not live
+    std::optional<index_t> channels;  ///< channels of raw frames on standard input
+    bool is_matrix = false;           ///< a filter for each output and each channel
+    std::optional<bool> is_wav;       ///< format of standard output; if not given, the signal's
+};
+
 /// The request of the command line.
 struct FilterRequest {
     std::string signal;  ///< a file, or "-"
@@ -26,6 +34,7 @@ struct FilterRequest {
     std::string output;     ///< a file, or "-"; may be empty in a dry run
     std::string positions;  ///< file of the positions of peaks; empty for none
     FilterOptions options;
+    LiveOptions live;
     EngineChoice engines;
     io::OpenSignalOptions signal_file;
     io::OpenSignalOptions filter_files;

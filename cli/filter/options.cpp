@@ -7,6 +7,7 @@
 
 #include "cli/app.hpp"
 #include "cli/filter/command.hpp"
+#include "cli/filter/live.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -46,6 +47,38 @@ void add_execution(CLI::App& app, FilterRequest& request) {
     add_options(app, group, request.engines, {"threads"});
 }
 
+bool parse_pipe_format(std::string_view text) {
+    if (text == "raw" || text == "wav") return text == "wav";
+    throw InvalidArgument(message("'", text, "' is no format of pipes: use raw or wav"));
+}
+
+/// Adds the options of live signals, which exclude those of signals that are there as a whole.
+void add_live(CLI::App& app, FilterRequest& request) {
+    const char* group = "Live signals, from standard input to standard output";
+    CLI::Option* latency =
+        add_parsed(
+            app, "--latency", request.live.latency, parse_positive<index_t>, "N",
+            "Filter blocks of N samples (32 to 4096) as they arrive, and write each at once. "
+            "SIGNAL and OUT are -: frames of raw samples or WAV")
+            ->group(group);
+    for (const char* other :
+         {"--range", "--origin", "--post", "--window", "--nan", "--method", "--segment", "--chunk",
+          "--device", "--max-gpu-mem", "--fft", "--max-host-mem", "--signals"})
+        latency->excludes(app.get_option(other));
+    add_parsed(app, "--channels", request.live.channels, parse_positive<index_t>, "N",
+               "Channels of raw samples, frame by frame (default 1)")
+        ->group(group)
+        ->needs(latency);
+    app.add_flag("--matrix", request.live.is_matrix,
+                 "FILTERS are outputs × channels filters; an output sums its filtered channels")
+        ->group(group)
+        ->needs(latency);
+    add_parsed(app, "--pipe-format", request.live.is_wav, parse_pipe_format, "raw|wav",
+               "Format of standard output (default: that of the signal)")
+        ->group(group)
+        ->needs(latency);
+}
+
 void add_output(CLI::App& app, FilterRequest& request) {
     const char* group = groups::output;
     app.add_option(
@@ -73,13 +106,28 @@ void add_output(CLI::App& app, FilterRequest& request) {
     add_run_options(app, group, request.run);
 }
 
+void check_live(const FilterRequest& request) {
+    if (!request.live.latency) return;
+    if (!request.reads_stdin() || (!request.writes_stdout() && !request.run.dry_run))
+        throw InvalidArgument(
+            "--latency is for live signals, from standard input to standard output: give - for "
+            "SIGNAL and for OUT, or leave --latency out");
+    if (request.options.mode == Mode::valid)
+        throw InvalidArgument(
+            "results of --latency begin with the first sample: --mode is same, "
+            "or full for the end, too");
+    if (!request.positions.empty())
+        throw InvalidArgument("--latency finds no peaks; leave --positions out");
+}
+
 void check_request(const FilterRequest& request) {
     require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
     if (request.positions == standard_stream)
         throw InvalidArgument("--positions are not written to standard output; name a file");
-    if (request.create.sampling_rate_hz && !request.output.empty() &&
+    check_live(request);
+    if (request.create.sampling_rate_hz && !request.live.latency && !request.output.empty() &&
         !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
         throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
     if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
@@ -107,10 +155,14 @@ void add_filter_command(CLI::App& app, Action& action) {
     add_computation(*command, request->options);
     add_execution(*command, *request);
     add_output(*command, *request);
+    add_live(*command, *request);
     command->callback([request, &action] {
         request->filter_files.raw_type = request->signal_file.raw_type;
         check_request(*request);
-        action = [request] { run_steps<FilterSteps>(*request); };
+        action = [request] {
+            request->live.latency ? run_steps<LiveSteps>(*request)
+                                  : run_steps<FilterSteps>(*request);
+        };
     });
 }
 

@@ -18,4 +18,5 @@
 #include "convolume/psf.hpp"
 #include "convolume/resample.hpp"
 #include "convolume/scratch_image.hpp"
+#include "convolume/stream_filter.hpp"
 #include "convolume/version.hpp"

@@ -2,22 +2,14 @@
 // Raw signals: samples without a description, after a header that is skipped. They are in files, or
 // pass through open file descriptors (standard input and output).
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
-#include <climits>
 #include <cstring>
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
 #include "io/signal/file.hpp"
+#include "io/signal/pipe.hpp"
 #include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {
@@ -131,41 +123,6 @@ class RawWriter : public SignalWriter {
     AtomicOutput output_;
 };
 
-/// A file descriptor that can be waited for until another thread cancels.
-class CancellableDescriptor {
-  public:
-    explicit CancellableDescriptor(int descriptor)
-        : descriptor_(descriptor), cancel_event_(::eventfd(0, EFD_CLOEXEC)) {
-        if (cancel_event_ < 0)
-            throw IoError(message("the system refuses an event: ", std::strerror(errno),
-                                  "; close other programs"));
-    }
-    ~CancellableDescriptor() { ::close(cancel_event_); }
-    CancellableDescriptor(const CancellableDescriptor&) = delete;
-    CancellableDescriptor& operator=(const CancellableDescriptor&) = delete;
-
-    int descriptor() const { return descriptor_; }
-
-    /// Returns when the descriptor is ready for `events` (of poll()). Throws Cancelled, or IoError.
-    /// `what` names the descriptor in messages.
-    void await(short events, const char* what) const {
-        std::array<pollfd, 2> polled{{{descriptor_, events, 0}, {cancel_event_, POLLIN, 0}}};
-        while (::poll(polled.data(), polled.size(), -1) < 0)
-            if (errno != EINTR)
-                throw IoError(message("waiting for ", what, " failed: ", std::strerror(errno)));
-        if (polled[1].revents != 0) throw Cancelled(message(what, " is not needed any more"));
-    }
-    void cancel() const {
-        const std::uint64_t one = 1;
-        // The write fails only if the event's counter is at its maximum, which also wakes poll().
-        [[maybe_unused]] const ssize_t written = ::write(cancel_event_, &one, sizeof(one));
-    }
-
-  private:
-    int descriptor_;
-    int cancel_event_;
-};
-
 class PipeReader : public SignalReaderBase {
   public:
     PipeReader(int descriptor, StoredType type, const OpenSignalOptions& options)
@@ -200,7 +157,7 @@ class PipeReader : public SignalReaderBase {
         position_ += skipped;
         if (skipped < before) return skipped - before;
         char* const stored = static_cast<char*>(stored_bytes_address(to, count, type_));
-        const index_t there = whole_samples(read_bytes(stored, count * bytes_of(type_)));
+        const index_t there = whole_samples(pipe_.read(stored, count * bytes_of(type_)));
         position_ += there;
         // decode() expects the bytes at the end of memory for the samples that arrived
         if (there < count)
@@ -211,29 +168,13 @@ class PipeReader : public SignalReaderBase {
     }
 
   private:
-    /// Reads up to `bytes` bytes. Returns fewer only at the end of the input.
-    index_t read_bytes(char* to, index_t bytes) {
-        index_t taken = 0;
-        while (taken < bytes) {
-            pipe_.await(POLLIN, "standard input");
-            const auto wanted = std::min<index_t>(bytes - taken, index_t{1} << 30);
-            const ssize_t got =
-                ::read(pipe_.descriptor(), to + taken, static_cast<std::size_t>(wanted));
-            if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-            if (got < 0)
-                throw IoError(message("reading standard input failed: ", std::strerror(errno)));
-            if (got == 0) break;
-            taken += got;
-        }
-        return taken;
-    }
     index_t skip(index_t bytes) {
         std::vector<char> unused(static_cast<std::size_t>(std::min<index_t>(bytes, 1 << 16)));
         index_t skipped = 0;
         while (skipped < bytes) {
             const index_t now =
                 std::min<index_t>(bytes - skipped, static_cast<index_t>(unused.size()));
-            const index_t taken = read_bytes(unused.data(), now);
+            const index_t taken = pipe_.read(unused.data(), now);
             skipped += taken;
             if (taken < now) break;
         }
@@ -247,26 +188,19 @@ class PipeReader : public SignalReaderBase {
         return bytes / bytes_of(type_);
     }
 
-    CancellableDescriptor pipe_;
+    InputPipe pipe_;
     StoredType type_;
     index_t header_bytes_;
     bool swapped_;
     index_t position_ = 0;  ///< index of the next sample to arrive
 };
 
-bool is_regular_file(int descriptor) {
-    struct stat status {};
-    return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 class PipeWriter : public SignalWriter {
   public:
     PipeWriter(int descriptor, SampleType type, StoredType stored)
         : pipe_(descriptor),
           stored_bytes_(bytes_of(stored)),
-          encoder_(type, stored, "standard output"),
-          // A pipe that is ready takes PIPE_BUF bytes without blocking.
-          most_bytes_(is_regular_file(descriptor) ? index_t{1} << 30 : PIPE_BUF) {}
+          encoder_(type, stored, "standard output") {}
 
     void cancel() override { pipe_.cancel(); }
     ClampCount clamped() const override { return encoder_.clamped(); }
@@ -278,31 +212,15 @@ class PipeWriter : public SignalWriter {
                                           "in order"));
         position_ += count;
         encoder_.encode(from, count, [&](const void* stored, index_t samples) {
-            put(static_cast<const char*>(stored), samples * stored_bytes_);
+            pipe_.write(stored, samples * stored_bytes_);
         });
     }
     void commit() override {}
 
   private:
-    void put(const char* bytes, index_t count) {
-        while (count > 0) {
-            pipe_.await(POLLOUT, "standard output");
-            const ssize_t put = ::write(pipe_.descriptor(), bytes,
-                                        static_cast<std::size_t>(std::min(count, most_bytes_)));
-            if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-            if (put < 0 && errno == EPIPE)
-                throw PipeClosed("nobody reads standard output any more");
-            if (put < 0)
-                throw IoError(message("writing to standard output failed: ", std::strerror(errno)));
-            bytes += put;
-            count -= put;
-        }
-    }
-
-    CancellableDescriptor pipe_;
+    OutputPipe pipe_;
     index_t stored_bytes_;
     SampleEncoder encoder_;
-    index_t most_bytes_;
     index_t position_ = 0;
 };
 

@@ -3,9 +3,7 @@
 // of full scale.
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,25 +11,13 @@
 #include "convolume/error.hpp"
 #include "io/raw_file.hpp"
 #include "io/signal/file.hpp"
+#include "io/signal/wav_format.hpp"
 
 namespace convolume::io {
 namespace {
 
-constexpr std::uint64_t largest_uint32 = 0xFFFFFFFF;
 constexpr index_t most_format_bytes = 4096;
 constexpr int most_riff_chunks = 10000;
-
-/// Returns the number of `width` bytes at byte `at`; 0 if it is not within `bytes`.
-std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width,
-                        bool big_endian) {
-    if (at + width > bytes.size()) return 0;
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < width; ++i) {
-        const std::size_t byte = big_endian ? at + i : at + width - 1 - i;
-        value = value << 8 | static_cast<unsigned char>(bytes[byte]);
-    }
-    return value;
-}
 
 /// The two RIFF chunks that are needed to read samples.
 struct WavChunks {
@@ -40,15 +26,6 @@ struct WavChunks {
     index_t sample_bytes = 0;
     bool big_endian = false;  ///< byte order of numbers and samples
 };
-
-/// Tells whether a size of 32 bits means that the program did not know the size. Programs that
-/// write to a pipe store a number near 2 GiB (SoX 0x7FFFF000, others 0x7FFFFFFF or 0x80000000) or
-/// near 4 GiB (FFmpeg 0xFFFFFFFF). It may include the bytes of the header.
-bool means_unknown(std::uint64_t size) {
-    constexpr std::uint64_t half = 0x80000000, header = 0x1000;
-    return size == 0 || (size >= half - header && size <= half + header) ||
-           size >= largest_uint32 - header;
-}
 
 /// Layout of the header of a RIFF chunk: a name, then a size. The size counts the bytes after the
 /// header, or in Wave64 the whole RIFF chunk.
@@ -185,74 +162,16 @@ class WavChunkFinder {
     std::uint64_t large_samples_ = 0;
 };
 
-/// Contents of the RIFF chunk "fmt ". Numbers beyond its end are 0.
-struct WavFormat {
-    static constexpr int integers = 1, floating_point = 3;  ///< codes of the formats of samples
-
-    explicit WavFormat(const WavChunks& chunks) {
-        const auto number = [&](std::size_t at, std::size_t bytes) {
-            return static_cast<index_t>(number_at(chunks.format, at, bytes, chunks.big_endian));
-        };
-        constexpr int extensible = 0xFFFE;
-        tag = static_cast<int>(number(0, 2));
-        if (tag == extensible) {
-            tag = static_cast<int>(number(24, 2));
-            // Some programs write a subformat of four bytes, which is big-endian in RIFX.
-            if (tag == 0) tag = static_cast<int>(number(26, 2));
-        }
-        channels = number(2, 2);
-        rate_hz = number(4, 4);
-        bits = number(14, 2);
-        width = ceil_div(bits, index_t{8});
-        frame_bytes = number(12, 2);
-        if (frame_bytes == 0) frame_bytes = channels * width;
-    }
-
-    int tag = 0;  ///< code of the sample format; for an extensible format, that of its subformat
-    index_t channels = 0;
-    index_t rate_hz = 0;
-    index_t bits = 0;   ///< significant bits of a sample
-    index_t width = 0;  ///< bytes of a sample
-    index_t frame_bytes = 0;
-};
-
-/// Throws BadData if samples of this format cannot be read.
-void check_format(const WavFormat& format, const std::string& path) {
-    const bool is_float = format.tag == WavFormat::floating_point;
-    if (format.tag != WavFormat::integers && !is_float)
-        throw BadData(message(path,
-                              " holds compressed samples, which are not supported; "
-                              "save them as integers or float32"));
-    if (format.frame_bytes < 1 || format.frame_bytes != format.channels * format.width)
-        throw BadData(message(path, " cannot be read as WAV: ", format.channels, " channels of ",
-                              format.bits, " bits do not make frames of ", format.frame_bytes,
-                              " bytes; it is damaged, copy it again"));
-    if (is_float ? format.width != 4 && format.width != 8 : format.width > 8)
-        throw BadData(
-            message(path, " holds samples of ", format.bits, " bits in an encoding (", format.tag,
-                    ") that is not supported; save it as int16, int24, int32 or float32"));
-    if (format.rate_hz < 1)
-        throw BadData(message(path,
-                              " cannot be read as WAV: its sampling rate is 0 Hz; it is damaged, "
-                              "copy it again"));
-}
-
 class WavReader : public SignalReaderBase {
   public:
     explicit WavReader(const std::string& path)
-        : file_(path), chunks_(WavChunkFinder(file_).run()), format_(chunks_) {
+        : file_(path),
+          chunks_(WavChunkFinder(file_).run()),
+          format_(chunks_.format, chunks_.big_endian) {
         check_format(format_, path);
         const index_t frames = chunks_.sample_bytes / format_.frame_bytes;
         if (frames < 1) throw BadData(message(path, " holds no samples; write or copy it again"));
-        const index_t width = format_.width;
-        const bool is_float = format_.tag == WavFormat::floating_point;
-        info_.format = "WAV";
-        info_.type =
-            width < 4 || (is_float && width == 4) ? PixelType::float32 : PixelType::float64;
-        info_.dims = {frames};
-        if (format_.channels > 1) info_.dims.insert(info_.dims.begin(), format_.channels);
-        if (!is_float) info_.stored = message(width == 1 ? "uint" : "int", 8 * width);
-        info_.sampling_rate_hz = static_cast<double>(format_.rate_hz);
+        info_ = format_.signal_info(frames);
     }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
@@ -270,38 +189,16 @@ class WavReader : public SignalReaderBase {
         constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of all channels
         const index_t frame = format_.frame_bytes;
         const index_t most = std::max<index_t>(1, bytes_at_a_time / frame);
-        // bits_of() loads eight bytes for a sample of any width.
+        // value() loads eight bytes for a sample of any width.
         std::vector<char> bytes(static_cast<std::size_t>(std::min(most, count) * frame + 8));
         for (index_t done = 0; done < count;) {
             const index_t now = std::min(most, count - done);
             file_.read(chunks_.samples_at + (begin + done) * frame, bytes.data(), now * frame);
             const char* from = bytes.data() + channel * format_.width;
             for (index_t i = 0; i < now; ++i, from += frame)
-                to[done + i] = value_of_bits<Real>(bits_of(from));
+                to[done + i] = format_.value<Real>(from);
             done += now;
         }
-    }
-
-    /// Returns the bits of a sample as the highest bits of the result.
-    std::uint64_t bits_of(const char* sample) const {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, sample, sizeof bits);
-        if (chunks_.big_endian == (std::endian::native == std::endian::little))
-            bits = __builtin_bswap64(bits);
-        const index_t others = 64 - 8 * format_.width;
-        return chunks_.big_endian ? bits >> others << others : bits << others;
-    }
-
-    template <class Real>
-    Real value_of_bits(std::uint64_t bits) const {
-        if (format_.tag == WavFormat::floating_point)
-            return format_.width == 8 ? static_cast<Real>(std::bit_cast<double>(bits))
-                                      : static_cast<Real>(std::bit_cast<float>(
-                                            static_cast<std::uint32_t>(bits >> 32)));
-        // Samples of one byte are unsigned: 128 is 0.
-        constexpr std::uint64_t sign = std::uint64_t{1} << 63;
-        const auto number = static_cast<std::int64_t>(format_.width == 1 ? bits ^ sign : bits);
-        return static_cast<Real>(static_cast<double>(number) * 0x1p-63);
     }
 
     RawFile file_;

@@ -35,6 +35,7 @@ from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
+from ._stream_filter import StreamFilter
 
 if TYPE_CHECKING:
     from . import cache as cache
@@ -51,8 +52,8 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "ConvolumeWarning", "Convolver", "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank",
            "FilterPlan", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
            "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf",
-           "Resampler", "Run", "Synthesizer", "Unavailable", "__version__", "channelize", "convolve", "correlate",
-           "dual_prototype", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable", "__version__", "channelize", "convolve",
+           "correlate", "dual_prototype", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
            "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
            "richardson_lucy", "save", "synthesize", "wiener"]
 
