@@ -19,6 +19,14 @@ namespace {
 constexpr int dark_iterations = 8;
 // Share of voxels that are darker than the background by noise.
 constexpr double darker_share = 1e-3;
+// Number of iterations above the background that show whether a specimen is sparse.
+constexpr int sparse_iterations = 32;
+// Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
+// cells, nuclei and shells less than 2.5.
+constexpr double sparse_contrast = 2.8;
+// Share of a sparse specimen's voxels that are darker than haze which counts as background. Chosen
+// by the light of results: bench/restoration/background.py.
+constexpr double darker_than_haze = 0.375;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
@@ -78,6 +86,27 @@ std::vector<float> local_means(const Volume& estimate) {
                 means.push_back(static_cast<float>(sum / static_cast<double>(count)));
             }
     return means;
+}
+
+// Returns the value that a share of the voxels' local means is below.
+double dark_quantile(const Volume& estimate, double share) {
+    std::vector<float> means = local_means(estimate);
+    const auto darker = static_cast<std::ptrdiff_t>(share * static_cast<double>(means.size()));
+    std::nth_element(means.begin(), means.begin() + darker, means.end());
+    return static_cast<double>(means[static_cast<std::size_t>(darker)]);
+}
+
+// Returns the mean square of an estimate relative to its squared mean.
+double contrast_of(const Volume& estimate) {
+    const float* const values = estimate.elements<float>();
+    const index_t count = element_count(estimate.shape());
+    double sum = 0, squares = 0;
+    for (index_t i = 0; i < count; ++i) {
+        const auto value = static_cast<double>(values[i]);
+        sum += value;
+        squares += value * value;
+    }
+    return sum > 0 ? static_cast<double>(count) * squares / (sum * sum) : 0;
 }
 
 }  // namespace
@@ -151,22 +180,29 @@ void DarkLevel::Sums::add(const ConstImageView& image, std::optional<double> sat
     }
 }
 
-double DarkLevel::find(const Sums& sums, double offset) {
+Volume DarkLevel::restore(const ConstImageView& coarse, double background, int iterations) {
+    problem_.options.background = background;
+    problem_.options.iterations = iterations;
+    Volume estimate(coarse.shape, PixelType::float32);
+    HostImages images(coarse, estimate.view());
+    runner_->execute(problem_, images, {}, {});
+    return estimate;
+}
+
+HazeBackground DarkLevel::find(const Sums& sums, double offset) {
     const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
-    problem_.options.background = problem_.options.offset = offset * pixels;
+    problem_.options.offset = offset * pixels;
     const ConstImageView coarse = sums.coarse_.view();
     if (std::none_of(sums.coarse_.elements<float>(),
                      sums.coarse_.elements<float>() + element_count(coarse.shape),
                      [](float sum) { return sum < coarse_saturation(); }))
-        return offset;
-    Volume estimate(coarse.shape, PixelType::float32);
-    HostImages images(coarse, estimate.view());
-    runner_->execute(problem_, images, {}, {});
-    std::vector<float> means = local_means(estimate);
-    const auto darker =
-        static_cast<std::ptrdiff_t>(darker_share * static_cast<double>(means.size()));
-    std::nth_element(means.begin(), means.begin() + darker, means.end());
-    return offset + static_cast<double>(means[static_cast<std::size_t>(darker)]) / pixels;
+        return {offset};
+    const Volume hazy = restore(coarse, offset * pixels, dark_iterations);
+    const double dark = offset + dark_quantile(hazy, darker_share) / pixels;
+    if (!has_haze_) return {dark};
+    const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
+    if (contrast_of(estimate) < sparse_contrast) return {dark};
+    return {dark + dark_quantile(estimate, darker_than_haze) / pixels, true};
 }
 
 }  // namespace convolume::deconvolve

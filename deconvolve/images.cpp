@@ -192,8 +192,8 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
 }  // namespace
 
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
-                const DeconvolutionProblem& problem,
-                const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded) {
+                const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
+                LoadedImage& loaded) {
     constexpr double noticeable = 0.1;  // share of the image's light above the background
     const DeconvolveOptions& options = problem.options;
     loaded.background = background.level;
@@ -208,14 +208,17 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.photons.offset = offset;
     if (options.background) return;
     const bool may_be_haze = problem.dark_level && problem.dark_level->has_haze();
-    if (find_dark_level && (!background.is_certain || may_be_haze)) {
+    if (find_under_haze && (!background.is_certain || may_be_haze)) {
         const double most = std::max(offset, background.darkest_region);
-        const double dark = std::clamp(find_dark_level(offset), offset, most);
-        const double doubt = noticeable * (loaded.mean - dark);
-        const bool is_haze = std::abs(background.level - dark) > doubt;
-        if (!background.is_certain || is_haze) {
-            loaded.background = dark;
-            loaded.darkest = most - offset > doubt ? std::optional(most) : std::nullopt;
+        const HazeBackground found = find_under_haze(offset);
+        const double level = found.includes_haze ? std::max(found.level, offset)
+                                                 : std::clamp(found.level, offset, most);
+        const double doubt = noticeable * (loaded.mean - level);
+        const bool differs = std::abs(background.level - level) > doubt;
+        if (!background.is_certain || differs || found.includes_haze) {
+            loaded.background = level;
+            const bool is_doubtful = !found.includes_haze && most - offset > doubt;
+            loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
         }
     }
     loaded.background = std::max(loaded.background, offset);

@@ -72,13 +72,22 @@ struct NoiseFit : PhotonScale {
     bool has_offset = false;
 };
 
+/// Background of an image that may be under haze.
+struct HazeBackground {
+    double level = 0;
+    /// Whether the specimen is so sparse that haze which lies over all of it counts as background.
+    /// The level may then be above the darkest region.
+    bool includes_haze = false;
+};
+using FindHazeBackground = std::function<HazeBackground(double offset)>;
+
 /// Sets the background, and the scale of photons: as the problem's options have it, or else as the
 /// noise has it. An estimated offset is at most the background and the darkest region. An estimated
 /// background is at least the offset; if the image has no dark region, or its PSF makes haze,
-/// `find_dark_level` finds it above an offset, unless it is empty.
+/// `find_under_haze` finds it above an offset, unless it is empty.
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
-                const DeconvolutionProblem& problem,
-                const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded);
+                const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
+                LoadedImage& loaded);
 
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
 /// mean.
