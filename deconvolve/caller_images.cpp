@@ -64,8 +64,8 @@ class ImageLoader {
         loaded_.mean = mean_of(total_, compared);
         FindHazeBackground find_under_haze;
         if (dark_)
-            find_under_haze = [this](double offset) {
-                return problem_.dark_level->find(*dark_, offset);
+            find_under_haze = [this](const PhotonScale& photons) {
+                return problem_.dark_level->find(*dark_, photons);
             };
         set_levels(background_.find(problem_.options.background),
                    photons_ ? photons_->find() : std::nullopt, problem_, find_under_haze, loaded_);

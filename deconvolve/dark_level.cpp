@@ -2,6 +2,7 @@
 #include "deconvolve/dark_level.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -24,9 +25,11 @@ constexpr int sparse_iterations = 32;
 // Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
 // cells, nuclei and shells less than 2.5.
 constexpr double sparse_contrast = 2.8;
-// Share of a sparse specimen's voxels that are darker than haze which counts as background. Chosen
-// by the light of results: bench/restoration/background.py.
-constexpr double darker_than_haze = 0.375;
+// Share of a sparse specimen's voxels that are darker than haze which counts as background, for
+// images of many photons and of few: their mean light relative to its noise is at least, or at
+// most, that of the limits. Chosen by the light of results: bench/restoration/background.py.
+constexpr double darker_than_haze_of_many = 0.05, darker_than_haze_of_few = 0.375;
+constexpr double many_photons = 3.2, few_photons = 1.6;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
@@ -94,6 +97,19 @@ double dark_quantile(const Volume& estimate, double share) {
     const auto darker = static_cast<std::ptrdiff_t>(share * static_cast<double>(means.size()));
     std::nth_element(means.begin(), means.begin() + darker, means.end());
     return static_cast<double>(means[static_cast<std::size_t>(darker)]);
+}
+
+// Returns the mean of the coarse pixels that are compared.
+double mean_of(const ConstImageView& coarse) {
+    const auto* const values = static_cast<const float*>(coarse.data);
+    double sum = 0;
+    index_t compared = 0;
+    for (index_t i = 0; i < element_count(coarse.shape); ++i) {
+        if (!(values[i] < coarse_saturation())) continue;
+        sum += static_cast<double>(values[i]);
+        ++compared;
+    }
+    return deconvolve::mean_of(sum, compared);
 }
 
 // Returns the mean square of an estimate relative to its squared mean.
@@ -189,20 +205,26 @@ Volume DarkLevel::restore(const ConstImageView& coarse, double background, int i
     return estimate;
 }
 
-HazeBackground DarkLevel::find(const Sums& sums, double offset) {
+HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
+    const double offset = photons.offset;
     const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
     problem_.options.offset = offset * pixels;
     const ConstImageView coarse = sums.coarse_.view();
     if (std::none_of(sums.coarse_.elements<float>(),
                      sums.coarse_.elements<float>() + element_count(coarse.shape),
                      [](float sum) { return sum < coarse_saturation(); }))
-        return {offset};
+        return {offset, offset};
     const Volume hazy = restore(coarse, offset * pixels, dark_iterations);
     const double dark = offset + dark_quantile(hazy, darker_share) / pixels;
-    if (!has_haze_) return {dark};
+    if (!has_haze_) return {dark, dark};
     const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
-    if (contrast_of(estimate) < sparse_contrast) return {dark};
-    return {dark + dark_quantile(estimate, darker_than_haze) / pixels, true};
+    if (contrast_of(estimate) < sparse_contrast) return {dark, dark};
+    const double mean = mean_of(coarse) / pixels;
+    const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
+    const double few =
+        std::clamp((many_photons - light_to_noise) / (many_photons - few_photons), 0.0, 1.0);
+    const double share = std::lerp(darker_than_haze_of_many, darker_than_haze_of_few, few);
+    return {dark + dark_quantile(estimate, share) / pixels, dark, true};
 }
 
 }  // namespace convolume::deconvolve

@@ -39,8 +39,8 @@ class DarkLevel {
     /// Returns null if the problem needs no such estimate, or its image is too small for one.
     static std::shared_ptr<DarkLevel> make(const DeconvolutionProblem& fine, int threads);
 
-    /// Returns the background of a pixel, at least `offset`.
-    HazeBackground find(const Sums& sums, double offset);
+    /// Returns the background of a pixel, at least the offset of `photons`.
+    HazeBackground find(const Sums& sums, const PhotonScale& photons);
     /// Returns whether the PSF spreads so much light so far that a region may be dark without
     /// being free of haze.
     bool has_haze() const { return has_haze_; }

@@ -24,16 +24,26 @@ void check_estimate(const ConstImageView& estimate, int threads) {
 
 namespace {
 
+/// A level, and its standard error.
+struct Level {
+    double value = 0, error = 0;
+};
+
 /// Returns the mean of the values in the shortest interval that holds a quarter of them.
-double usual_level(std::vector<double> values) {
+Level usual_level(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t width = (values.size() + 3) / 4;
     std::size_t best = 0;
     for (std::size_t i = 0; i + width <= values.size(); ++i)
         if (values[i + width - 1] - values[i] < values[best + width - 1] - values[best]) best = i;
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(best);
-    return std::accumulate(first, first + static_cast<std::ptrdiff_t>(width), 0.0) /
-           static_cast<double>(width);
+    // The middle quarter of normal deviates of variance 1 is 0.637 wide. The place of the shortest
+    // interval converges with the cube root of the number of values (Andrews et al., Robust
+    // Estimates of Location, 1972).
+    const double deviation = (values[best + width - 1] - values[best]) / 0.637;
+    return {std::accumulate(first, first + static_cast<std::ptrdiff_t>(width), 0.0) /
+                static_cast<double>(width),
+            deviation / std::cbrt(static_cast<double>(values.size()))};
 }
 
 /// Means of the regions of an image that differ most from a level.
@@ -158,12 +168,12 @@ ImageBackground BackgroundEstimate::estimate() const {
     // Haze of a widefield image, and specimens that fill less than three quarters of it, raise the
     // usual level above the darkest region by less than this share of the brightest region.
     constexpr double noticeable = 0.1;
-    const double level = usual_level(levels_);
+    const auto [level, error] = usual_level(levels_);
     const RegionRange regions = range_of_regions(strips_, level);
     if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
     if (!regions.darkest ||
         level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
-        return {level, {}, regions.least, !regions.darkest};
+        return {level, {}, regions.least, !regions.darkest, error};
     const bool far_above_zero = *regions.darkest > noticeable * regions.brightest;
     return {0, far_above_zero ? regions.darkest : std::nullopt, regions.least, false};
 }
@@ -198,6 +208,7 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     const DeconvolveOptions& options = problem.options;
     loaded.background = background.level;
     loaded.darkest = background.darkest;
+    loaded.background_error = background.error;
     loaded.photons.gain = options.gain.value_or(noise ? noise->gain : 1);
     loaded.has_gain = options.gain || noise;
     loaded.noise = loaded.photons;
@@ -210,13 +221,17 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     const bool may_be_haze = problem.dark_level && problem.dark_level->has_haze();
     if (find_under_haze && (!background.is_certain || may_be_haze)) {
         const double most = std::max(offset, background.darkest_region);
-        const HazeBackground found = find_under_haze(offset);
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
+        const HazeBackground found =
+            find_under_haze({loaded.has_gain ? loaded.photons.gain : unlimited, offset});
         const double level = found.includes_haze ? std::max(found.level, offset)
                                                  : std::clamp(found.level, offset, most);
         const double doubt = noticeable * (loaded.mean - level);
         const bool differs = std::abs(background.level - level) > doubt;
         if (!background.is_certain || differs || found.includes_haze) {
             loaded.background = level;
+            loaded.background_error =
+                0.5 * (found.includes_haze ? level - std::max(found.least, offset) : most - offset);
             const bool is_doubtful = !found.includes_haze && most - offset > doubt;
             loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
         }

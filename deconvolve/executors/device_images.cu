@@ -121,10 +121,10 @@ class DeviceImages final : public CallerImages {
         const auto& given = problem.options.background;
         FindHazeBackground find_under_haze;
         if (problem.dark_level)
-            find_under_haze = [&](double offset) {
+            find_under_haze = [&](const PhotonScale& photons) {
                 DarkLevel::Sums coarse(*problem.dark_level);
                 coarse.add(std::as_const(image).view(), saturation);
-                return problem.dark_level->find(coarse, offset);
+                return problem.dark_level->find(coarse, photons);
             };
         set_levels(given ? check_background(std::as_const(image).view(), *given)
                          : estimate_background(std::as_const(image).view()),
