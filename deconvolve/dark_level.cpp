@@ -28,8 +28,8 @@ constexpr double sparse_contrast = 2.8;
 // Share of a sparse specimen's voxels that are darker than haze which counts as background, for
 // images of many photons and of few: their mean light relative to its noise is at least, or at
 // most, that of the limits. Chosen by the light of results: bench/restoration/compare.py.
-constexpr double darker_than_haze_of_many = 0.05, darker_than_haze_of_few = 0.375;
-constexpr double many_photons = 3.2, few_photons = 1.6;
+constexpr double darker_than_haze_of_many = 0.01, darker_than_haze_of_few = 0.375;
+constexpr double many_photons = 3.4, few_photons = 1.7;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
