@@ -201,7 +201,7 @@ TEST_CASE(
 namespace {
 
 // Checks the background of lines of a width under haze that covers the whole image.
-void check_haze(index_t width, double brightness, bool is_sparse) {
+void check_haze(index_t width, double brightness) {
     Random random(test_seed("haze"));
     const Shape3 shape{1, 256, 256}, taps{1, 61, 61};
     Array psf = gaussian_psf(taps, {0, 30, 30}, {1, 1.5, 1.5});
@@ -242,18 +242,16 @@ void check_haze(index_t width, double brightness, bool is_sparse) {
     REQUIRE(report.background_error);
     CHECK(std::abs(report.background - 120) < 2 * *report.background_error);
     CHECK(report.light == Approx(light + 120 - report.background).epsilon(0.01));
-    CHECK(report.darkest.has_value() == !is_sparse);
-    if (report.darkest) CHECK(*report.darkest - 120 > 0.2 * light);
 }
 
 }  // namespace
 
 TEST_CASE("deconvolve: the background is found under haze that covers the whole image") {
     SECTION("as bright as the specimen") {
-        check_haze(8, 400, false);
+        check_haze(8, 400);
     }
     SECTION("much darker than the specimen") {
-        check_haze(1, 3000, true);
+        check_haze(1, 3000);
     }
 }
 
