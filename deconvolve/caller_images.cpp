@@ -62,13 +62,13 @@ class ImageLoader {
     LoadedImage finish() {
         const index_t compared = element_count(shape_) - loaded_.saturated_pixels;
         loaded_.mean = mean_of(total_, compared);
-        std::function<double(double)> find_dark_level;
+        FindHazeBackground find_under_haze;
         if (dark_)
-            find_dark_level = [this](double offset) {
-                return problem_.dark_level->find(*dark_, offset);
+            find_under_haze = [this](const PhotonScale& photons) {
+                return problem_.dark_level->find(*dark_, photons);
             };
         set_levels(background_.find(problem_.options.background),
-                   photons_ ? photons_->find() : std::nullopt, problem_, find_dark_level, loaded_);
+                   photons_ ? photons_->find() : std::nullopt, problem_, find_under_haze, loaded_);
         loaded_.bright_level = bright_level_of(total_, squares_, compared, loaded_.background);
         return loaded_;
     }

@@ -2,6 +2,7 @@
 #include "deconvolve/dark_level.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -19,6 +20,16 @@ namespace {
 constexpr int dark_iterations = 8;
 // Share of voxels that are darker than the background by noise.
 constexpr double darker_share = 1e-3;
+// Number of iterations above the background that show whether a specimen is sparse.
+constexpr int sparse_iterations = 32;
+// Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
+// cells, nuclei and shells less than 2.5.
+constexpr double sparse_contrast = 2.8;
+// Share of a sparse specimen's voxels that are darker than haze which counts as background, for
+// images of many photons and of few: their mean light relative to its noise is at least, or at
+// most, that of the limits. Chosen by the light of results: bench/restoration/compare.py.
+constexpr double darker_than_haze_of_many = 0.01, darker_than_haze_of_few = 0.375;
+constexpr double many_photons = 3.4, few_photons = 1.7;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
@@ -78,6 +89,40 @@ std::vector<float> local_means(const Volume& estimate) {
                 means.push_back(static_cast<float>(sum / static_cast<double>(count)));
             }
     return means;
+}
+
+// Returns the value that a share of the voxels' local means is below.
+double dark_quantile(const Volume& estimate, double share) {
+    std::vector<float> means = local_means(estimate);
+    const auto darker = static_cast<std::ptrdiff_t>(share * static_cast<double>(means.size()));
+    std::nth_element(means.begin(), means.begin() + darker, means.end());
+    return static_cast<double>(means[static_cast<std::size_t>(darker)]);
+}
+
+// Returns the mean of the coarse pixels that are compared.
+double mean_of(const ConstImageView& coarse) {
+    const auto* const values = static_cast<const float*>(coarse.data);
+    double sum = 0;
+    index_t compared = 0;
+    for (index_t i = 0; i < element_count(coarse.shape); ++i) {
+        if (!(values[i] < coarse_saturation())) continue;
+        sum += static_cast<double>(values[i]);
+        ++compared;
+    }
+    return deconvolve::mean_of(sum, compared);
+}
+
+// Returns the mean square of an estimate relative to its squared mean.
+double contrast_of(const Volume& estimate) {
+    const float* const values = estimate.elements<float>();
+    const index_t count = element_count(estimate.shape());
+    double sum = 0, squares = 0;
+    for (index_t i = 0; i < count; ++i) {
+        const auto value = static_cast<double>(values[i]);
+        sum += value;
+        squares += value * value;
+    }
+    return sum > 0 ? static_cast<double>(count) * squares / (sum * sum) : 0;
 }
 
 }  // namespace
@@ -151,22 +196,35 @@ void DarkLevel::Sums::add(const ConstImageView& image, std::optional<double> sat
     }
 }
 
-double DarkLevel::find(const Sums& sums, double offset) {
+Volume DarkLevel::restore(const ConstImageView& coarse, double background, int iterations) {
+    problem_.options.background = background;
+    problem_.options.iterations = iterations;
+    Volume estimate(coarse.shape, PixelType::float32);
+    HostImages images(coarse, estimate.view());
+    runner_->execute(problem_, images, {}, {});
+    return estimate;
+}
+
+HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
+    const double offset = photons.offset;
     const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
-    problem_.options.background = problem_.options.offset = offset * pixels;
+    problem_.options.offset = offset * pixels;
     const ConstImageView coarse = sums.coarse_.view();
     if (std::none_of(sums.coarse_.elements<float>(),
                      sums.coarse_.elements<float>() + element_count(coarse.shape),
                      [](float sum) { return sum < coarse_saturation(); }))
-        return offset;
-    Volume estimate(coarse.shape, PixelType::float32);
-    HostImages images(coarse, estimate.view());
-    runner_->execute(problem_, images, {}, {});
-    std::vector<float> means = local_means(estimate);
-    const auto darker =
-        static_cast<std::ptrdiff_t>(darker_share * static_cast<double>(means.size()));
-    std::nth_element(means.begin(), means.begin() + darker, means.end());
-    return offset + static_cast<double>(means[static_cast<std::size_t>(darker)]) / pixels;
+        return {offset, offset};
+    const Volume hazy = restore(coarse, offset * pixels, dark_iterations);
+    const double dark = offset + dark_quantile(hazy, darker_share) / pixels;
+    if (!has_haze_) return {dark, dark};
+    const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
+    if (contrast_of(estimate) < sparse_contrast) return {dark, dark};
+    const double mean = mean_of(coarse) / pixels;
+    const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
+    const double few =
+        std::clamp((many_photons - light_to_noise) / (many_photons - few_photons), 0.0, 1.0);
+    const double share = std::lerp(darker_than_haze_of_many, darker_than_haze_of_few, few);
+    return {dark + dark_quantile(estimate, share) / pixels, dark, true};
 }
 
 }  // namespace convolume::deconvolve

@@ -5,10 +5,15 @@
 // than the background. A few iterations on a
 // coarse image take the haze away: the darkest voxels of their estimate tell how far the background
 // is above the camera's offset.
+//
+// If the specimen is sparse (filaments, beads), most voxels hold nothing but haze from outside and
+// noise. Iterations turn haze into specks where noise is positive, so that a result has more light
+// than the specimen. Haze that lies over most voxels therefore counts as background.
 
 #include <memory>
 #include <optional>
 
+#include "deconvolve/images.hpp"
 #include "deconvolve/placement.hpp"
 
 namespace convolume::deconvolve {
@@ -34,8 +39,8 @@ class DarkLevel {
     /// Returns null if the problem needs no such estimate, or its image is too small for one.
     static std::shared_ptr<DarkLevel> make(const DeconvolutionProblem& fine, int threads);
 
-    /// Returns the background of a pixel, at least `offset`.
-    double find(const Sums& sums, double offset);
+    /// Returns the background of a pixel, at least the offset of `photons`.
+    HazeBackground find(const Sums& sums, const PhotonScale& photons);
     /// Returns whether the PSF spreads so much light so far that a region may be dark without
     /// being free of haze.
     bool has_haze() const { return has_haze_; }
@@ -44,6 +49,8 @@ class DarkLevel {
   private:
     DarkLevel(const DeconvolutionProblem& fine, int threads)
         : fine_(fine.image), threads_(threads) {}
+    /// Restores the coarse image above a background of its pixels.
+    Volume restore(const ConstImageView& coarse, double background, int iterations);
 
     Shape3 fine_;
     int threads_;

@@ -21,8 +21,9 @@ struct LoadedImage {
     double background = 0;  ///< background level, given by the caller or estimated
     /// Mean of the pixels' values above the background, weighted by these values.
     double bright_level = 0;
-    std::optional<double> darkest;  ///< DeconvolveReport::darkest
-    index_t negative_pixels = 0;    ///< number of negative pixels, which were set to 0
+    std::optional<double> darkest;           ///< DeconvolveReport::darkest
+    std::optional<double> background_error;  ///< DeconvolveReport::background_error
+    index_t negative_pixels = 0;             ///< number of negative pixels, which were set to 0
     /// Number of pixels marked as saturated (richardson_lucy::not_compared).
     index_t saturated_pixels = 0;
     /// Gain and offset, given by the caller or estimated. The offset leaves the model of methods
@@ -62,6 +63,7 @@ struct ImageBackground {
     /// Mean of the darkest region, which is above the camera's offset. Infinite if there is none.
     double darkest_region = std::numeric_limits<double>::infinity();
     bool is_certain = true;  ///< whether the level was given, or is that of the darkest region
+    std::optional<double> error{};  ///< standard error of an estimated level that is certain
 };
 
 /// Scale of photons that fits the noise of an image.
@@ -72,13 +74,25 @@ struct NoiseFit : PhotonScale {
     bool has_offset = false;
 };
 
+/// Background of an image that may be under haze.
+struct HazeBackground {
+    double level = 0;
+    double least = 0;  ///< level without haze, below which the background is not
+    /// Whether the specimen is so sparse that haze which lies over all of it counts as background.
+    /// The level may then be above the darkest region.
+    bool includes_haze = false;
+};
+/// Finds the background at least at the offset of a scale of photons. The gain is infinite if it is
+/// not known.
+using FindHazeBackground = std::function<HazeBackground(const PhotonScale& photons)>;
+
 /// Sets the background, and the scale of photons: as the problem's options have it, or else as the
 /// noise has it. An estimated offset is at most the background and the darkest region. An estimated
 /// background is at least the offset; if the image has no dark region, or its PSF makes haze,
-/// `find_dark_level` finds it above an offset, unless it is empty.
+/// `find_under_haze` finds it above an offset, unless it is empty.
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
-                const DeconvolutionProblem& problem,
-                const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded);
+                const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
+                LoadedImage& loaded);
 
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
 /// mean.

@@ -289,6 +289,8 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
     report.darkest = loaded.darkest;
+    report.background_error = loaded.background_error;
+    report.light = loaded.mean - loaded.background;
     report.photons = loaded.noise;
     report.has_gain = loaded.has_gain;
     report.offset_error = loaded.offset_error;

@@ -37,6 +37,13 @@ std::string method_text(const DeconvolveOptions& options) {
     return text.str();
 }
 
+/// Returns ", background 102.9 ± 1.5", or the background alone if it was given.
+std::string background_text(const DeconvolveReport& volume) {
+    const std::string text = message(", background ", format_number(volume.background));
+    if (!volume.background_error) return text;
+    return message(text, " ± ", format_number(*volume.background_error, 2));
+}
+
 /// Returns ", offset 98.2 ± 0.4 seen from the noise" or the like; nothing if the offset does not
 /// matter to the method.
 std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions& options) {
@@ -166,10 +173,10 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     for (std::size_t number = 0; number < volumes_.size(); ++number) {
         const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
-        console.fact("result", message(place_text(static_cast<index_t>(number)),
-                                       iteration_text(volume.last, request_.options),
-                                       ", background ", format_number(volume.background),
-                                       offset_text(volume, request_.options)));
+        console.fact("result",
+                     message(place_text(static_cast<index_t>(number)),
+                             iteration_text(volume.last, request_.options), background_text(volume),
+                             offset_text(volume, request_.options)));
         const bool chose_weight =
             uses_option(request_.options.method, "tv_weight") && !request_.options.tv_weight;
         if (chose_weight)
@@ -257,6 +264,9 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"coarse_iterations", volume.coarse_iterations},
                  {"restarts", volume.restarts},
                  {"background", volume.background},
+                 {"background_error", volume.background_error
+                                          ? nlohmann::ordered_json(*volume.background_error)
+                                          : nlohmann::ordered_json()},
                  {"offset", volume.photons.offset},
                  {"offset_error", volume.offset_error ? nlohmann::ordered_json(*volume.offset_error)
                                                       : nlohmann::ordered_json()},

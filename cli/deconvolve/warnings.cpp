@@ -196,12 +196,45 @@ std::string LightCheck::warning() const {
                    "specimen beyond the image's edges; brightness at the edges is doubtful");
 }
 
+namespace {
+
+/// Returns the share of its light by which a result may be wrong if its background is.
+double doubtful_light(const DeconvolveReport& volume) {
+    if (!volume.background_error || !(volume.light > 0)) return 0;
+    return *volume.background_error / volume.light;
+}
+
+/// Returns "; its light may be wrong by 12 %; give it by --background if it is known".
+std::string doubt_of(const DeconvolveReport& volume) {
+    const double share = doubtful_light(volume);
+    return message(share > 0 ? message("; the light of the result may be wrong by ",
+                                       format_number(std::ceil(100 * share), 3), " %")
+                             : std::string(),
+                   "; give it by --background if it is known");
+}
+
+/// Returns a warning of the volume whose background is the most doubtful for haze.
+std::string haze_warning(const std::vector<DeconvolveReport>& volumes) {
+    constexpr double noticeable = 0.1;  // share of the light
+    const auto most = std::max_element(volumes.begin(), volumes.end(),
+                                       [](const DeconvolveReport& a, const DeconvolveReport& b) {
+                                           return doubtful_light(a) < doubtful_light(b);
+                                       });
+    if (most == volumes.end() || doubtful_light(*most) <= noticeable) return {};
+    return message(
+        "haze lies over the image, so that its background is doubtful: it is taken to be ",
+        format_number(most->background), " ± ", format_number(*most->background_error, 2),
+        doubt_of(*most));
+}
+
+}  // namespace
+
 std::string background_warning(const std::vector<DeconvolveReport>& volumes) {
     const DeconvolveReport* darkest = nullptr;
     for (const DeconvolveReport& volume : volumes)
         if (volume.darkest && (darkest == nullptr || *volume.darkest < *darkest->darkest))
             darkest = &volume;
-    if (darkest == nullptr) return {};
+    if (darkest == nullptr) return haze_warning(volumes);
     const std::string mean = format_number(*darkest->darkest);
     const std::string background = format_number(darkest->background);
     if (darkest->background > *darkest->darkest)
@@ -211,7 +244,7 @@ std::string background_warning(const std::vector<DeconvolveReport>& volumes) {
     return message("the image may have no dark region: its background is between ",
                    format_number(darkest->photons.offset), " and ", mean,
                    ", the mean of the darkest region, and is taken to be ", background,
-                   "; give it by --background if it is known");
+                   doubt_of(*darkest));
 }
 
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {

@@ -119,16 +119,16 @@ class DeviceImages final : public CallerImages {
         if (problem.estimates_photons())
             noise = estimate_photon_scale(std::as_const(image).view(), steps.threads());
         const auto& given = problem.options.background;
-        std::function<double(double)> find_dark_level;
+        FindHazeBackground find_under_haze;
         if (problem.dark_level)
-            find_dark_level = [&](double offset) {
+            find_under_haze = [&](const PhotonScale& photons) {
                 DarkLevel::Sums coarse(*problem.dark_level);
                 coarse.add(std::as_const(image).view(), saturation);
-                return problem.dark_level->find(coarse, offset);
+                return problem.dark_level->find(coarse, photons);
             };
         set_levels(given ? check_background(std::as_const(image).view(), *given)
                          : estimate_background(std::as_const(image).view()),
-                   noise, problem, find_dark_level, loaded);
+                   noise, problem, find_under_haze, loaded);
         find_bright_level();
         return loaded;
     }

@@ -129,7 +129,8 @@ struct DeconvolveOptions {
     /// Background b, which includes the offset. If it is not given, it is estimated from each
     /// image: the level that most pixels are near. If no region of the image is dark, it is the
     /// level of the darkest voxels of a coarse restoration, between the offset and the mean of the
-    /// darkest region. Of nnls, wiener and small images it is then 0.
+    /// darkest region. Haze over sparse specimens, such as filaments, counts as background. Of
+    /// nnls, wiener and small images without a dark region it is 0.
     std::optional<double> background;
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
@@ -292,6 +293,11 @@ struct DeconvolveReport {
     /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
+    /// How sure an estimated background is: the standard error of that of a dark region, or half of
+    /// the range in which it may be under haze. Not set if the background was given, or is 0
+    /// because nothing tells it.
+    std::optional<double> background_error;
+    double light = 0;       ///< mean of the compared pixels above the background
     int searched = 0;       ///< number of iterations that searched for the number (hold_out)
     PhotonScale photons;    ///< scale in use: the offset, and the gain of photons
     bool has_gain = false;  ///< whether the gain was given or estimated; otherwise it is 1

@@ -35,6 +35,8 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["tv_weight"] = report.tv_weight;
     facts["background"] = report.background;
     facts["darkest"] = report.darkest;
+    facts["background_error"] = report.background_error;
+    facts["light"] = report.light;
     facts["negative_pixels"] = report.negative_pixels;
     facts["saturated_pixels"] = report.saturated_pixels;
     facts["seconds"] = report.executed.seconds;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels and PSFs brought to the voxels of an image, and what is doubtful about images and PSFs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,6 +20,7 @@ from ._run import log
 _MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
 _CAMERA_BITS = (8, 10, 11, 12, 13, 14, 16)
 _HOT_PIXELS, _NOTICEABLE = 10, 1e-5  # fewer saturated pixels, or a smaller share, may be hot pixels
+_NOTICEABLE_LIGHT = 0.1  # share of the light of a result that an unsure background makes doubtful
 _BRIGHT = 0.1  # share of the brightest plane's light that is bright for an outermost plane
 
 
@@ -132,10 +134,27 @@ def warn_of_saturation(pixels: np.ndarray) -> None:
              f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
 
 
+def _doubtful_light(report: dict[str, Any]) -> float:
+    """Returns the share of its light by which a result may be wrong if its background is."""
+    error = report.get("background_error")
+    return error / report["light"] if error is not None and report["light"] > 0 else 0.0
+
+
+def _doubt_of(report: dict[str, Any]) -> str:
+    share = _doubtful_light(report)
+    wrong = f"; the light of the result may be wrong by {math.ceil(100 * share)} %" if share > 0 else ""
+    return f"{wrong}; give it by background if it is known"
+
+
 def warn_of_background(reports: list[dict[str, Any]]) -> None:
     """Issues a warning if the background contradicts an image's darkest region, or if no region is dark."""
     contradicted = [report for report in reports if report.get("darkest") is not None]
     if not contradicted:
+        hazy = [report for report in reports if _doubtful_light(report) > _NOTICEABLE_LIGHT]
+        if hazy:
+            report = max(hazy, key=_doubtful_light)
+            warn(f"haze lies over the image, so that its background is doubtful: it is taken to be "
+                 f"{report['background']:.6g} ± {report['background_error']:.2g}{_doubt_of(report)}")
         return
     report = min(contradicted, key=lambda one: one["darkest"])
     if report["background"] > report["darkest"]:
@@ -144,7 +163,7 @@ def warn_of_background(reports: list[dict[str, Any]]) -> None:
     else:
         warn(f"the image may have no dark region: its background is between {report['offset']:.6g} and "
              f"{report['darkest']:.6g}, the mean of the darkest region, and is taken to be "
-             f"{report['background']:.6g}; give it by background if it is known")
+             f"{report['background']:.6g}{_doubt_of(report)}")
 
 
 def psfs_of(psf: Any) -> list[Any]:

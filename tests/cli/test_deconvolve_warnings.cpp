@@ -138,6 +138,36 @@ TEST_CASE("the default background is that of a dark image, and doubtful if no re
     CHECK(full.run({"--background", "100"}) == "");
 }
 
+TEST_CASE("a result that has lost light to the specimen beyond the edges gets a warning") {
+    Recording recording(PixelType::uint16, 1);
+    for (index_t y = 0; y < 64; ++y)
+        for (index_t x = 0; x < 6; ++x) recording.pixels(0, y, x) += 4000;
+    // A PSF of one sample moves the image along x: by -20, 20 or 0 pixels.
+    const auto warning_of = [&](index_t at) {
+        recording.psf.volumes[0] = Array({1, 1, 41});
+        recording.psf.volumes[0](0, 0, at) = 1;
+        return recording.run({"--background", "100"});
+    };
+    CHECK(contains(warning_of(40),
+                   "% of the image's light above the background: the rest is "
+                   "ascribed to the specimen beyond the image's edges"));
+    CHECK(warning_of(20) == "");
+}
+
+TEST_CASE("a computed PSF whose sample has an index below the NA gets a warning") {
+    Recording recording;
+    recording.run();
+    const auto warning_of = [&](const char* index) {
+        return testing::convolume({"deconvolve", "image.tif", "-o", "out.tif", "--overwrite", "-q",
+                                   "--iterations", "1", "--na", "1.4", "--ni", "1.515", "--ns",
+                                   index, "--wavelength", "520nm", "--psf-size", "5,15,15"},
+                                  recording)
+            .err;
+    };
+    CHECK(contains(warning_of("1.33"), "the sample's index of 1.33 is below the NA of 1.4"));
+    CHECK_FALSE(contains(warning_of("1.45"), "the sample's index"));
+}
+
 TEST_CASE("a voxel size known for image or PSF only is named with the option for the other") {
     Recording recording;
     recording.metadata.voxel_size_um = {};

@@ -127,6 +127,28 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
     CHECK(deconvolved(specimen.recorded, wide, options).report.background == found);
 }
 
+TEST_CASE("deconvolve: the standard error of a background is the spread of repeated estimates") {
+    Random random(test_seed("background error"));
+    constexpr int repetitions = 40;
+    double sum = 0, squares = 0, errors = 0;
+    for (int i = 0; i < repetitions; ++i) {
+        Array image({4, 64, 64});
+        for (Complex& value : image.values) value = poisson(random, 100);
+        const deconvolve::ImageBackground found =
+            deconvolve::estimate_background(to_volume(image, PixelType::uint16).view());
+        REQUIRE(found.error);
+        sum += found.level - 100;
+        squares += (found.level - 100) * (found.level - 100);
+        errors += *found.error / repetitions;
+    }
+    const double mean = sum / repetitions;
+    const double spread = std::sqrt(squares / repetitions - mean * mean);
+    INFO("spread " << spread << ", error " << errors << ", mean " << mean);
+    CHECK(errors > 0.6 * spread);
+    CHECK(errors < 1.6 * spread);
+    CHECK(std::abs(mean) < 3 * errors);
+}
+
 TEST_CASE("deconvolve: no background is found in an image that its specimen fills") {
     Random random(test_seed("filled image"));
     for (const index_t dark_columns : {80, 16}) {
