@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "cpu/fft/line_begin.hpp"
+#include "cpu/fft/line_columns.hpp"
 #include "cpu/fft/roots.hpp"
 #include "cpu/fft/tile_moves.hpp"
 
@@ -82,26 +82,40 @@ template <class Real>
 LineFft<Real>::LineFft(const LineFactors& factors)
     : factors_(factors), columns_(factors.column_length), rows_(factors.row_length) {
     const index_t length = factors.column_length * factors.row_length;
-    const auto append = [&](AlignedTable<Real>& table, index_t at, index_t jk, index_t distance) {
+    const auto set = [&](AlignedTable<Real>& table, index_t at, index_t jk, index_t distance) {
         const std::complex<double> root = root_of_unity(jk, length);
         table[static_cast<std::size_t>(at)] = static_cast<Real>(root.real());
         table[static_cast<std::size_t>(at + distance)] = static_cast<Real>(-root.imag());
     };
-    const bool full = length <= longest_full_table || factors.is_tile;
+    if (factors.is_tile) {
+        const index_t lanes = ColumnFft<Real>::line_lanes(factors.width);
+        for (index_t done = 0; done < factors.row_length;) {
+            const auto [first, count] = next_line_columns(done, factors.row_length, lanes);
+            for (index_t k = 1; k < factors.width; ++k) {
+                const auto at = static_cast<index_t>(twiddles_.size());
+                twiddles_.resize(static_cast<std::size_t>(at + 2 * count));
+                for (index_t i = 0; i < count; ++i)
+                    set(twiddles_, at + i, (first + column_in_lane(i, count)) * k, count);
+            }
+            done = first + count;
+        }
+        return;
+    }
+    const bool full = length <= longest_full_table;
     const index_t groups = column_groups(), width = factors.width;
     const index_t tables = full ? groups : 1;
     twiddles_.resize(static_cast<std::size_t>(tables * factors.column_length * tile_row()));
     for (index_t group = 0; group < tables; ++group)
         for (index_t k = 0; k < factors.column_length; ++k)
             for (index_t j = 0; j < width; ++j)
-                append(twiddles_, (group * factors.column_length + k) * tile_row() + j,
-                       (first_of(group, factors.row_length) + j) * k, width);
+                set(twiddles_, (group * factors.column_length + k) * tile_row() + j,
+                    (first_of(group, factors.row_length) + j) * k, width);
     if (full) return;
     group_twiddles_.resize(static_cast<std::size_t>(groups * factors.column_length * 2));
     for (index_t group = 0; group < groups; ++group)
         for (index_t k = 0; k < factors.column_length; ++k)
-            append(group_twiddles_, (group * factors.column_length + k) * 2,
-                   first_of(group, factors.row_length) * k, 1);
+            set(group_twiddles_, (group * factors.column_length + k) * 2,
+                first_of(group, factors.row_length) * k, 1);
 }
 
 template <class Real>
@@ -112,24 +126,19 @@ index_t LineFft<Real>::scratch_reals() const {
 }
 
 template <class Real>
-void LineFft<Real>::run(const Real* source, Real* target, bool inverse, Real* scratch) const {
-    factors_.is_tile ? run_tile(source, target, inverse, scratch)
-                     : run_groups(source, target, inverse, scratch);
-}
-
-template <class Real>
-void LineFft<Real>::run_tile(const Real* source, Real* target, bool inverse, Real* scratch) const {
-    const index_t length = factors_.row_length, width = factors_.width;
-    Real* const tile = scratch;
-    begin_line({source, width, length, twiddles_.data(), inverse, tile});
-    ColumnTransform<Real> rest;
-    rest.source_tile = tile;
-    rest.target = target;
-    rest.target_stride = 2 * width;
-    rest.target_count = length;
-    rest.columns = width;
-    rest.inverse = inverse;
-    rows_.run(rest, tile + length * tile_row());
+void LineFft<Real>::run(const RowSet<Real>& rows, bool inverse, Real* scratch) const {
+    if (factors_.is_tile) {
+        const LineSet<Real> lines{rows, twiddles_.data()};
+        ColumnTransform<Real> transform;
+        transform.lines = &lines;
+        transform.columns = factors_.width;
+        transform.inverse = inverse;
+        rows_.run(transform, scratch);
+        return;
+    }
+    for (index_t r = 0; r < rows.count; ++r)
+        run_groups(rows.source + r * rows.source_distance, rows.target + r * rows.target_distance,
+                   inverse, scratch);
 }
 
 template <class Real>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 
 #include <cmath>
 #include <utility>
@@ -12,12 +12,13 @@
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/column_fft.cpp"
+#define HWY_TARGET_INCLUDE "cpu/fft/column_fft.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h must be included first
 #include <hwy/highway.h>
 
-#include "cpu/fft/butterflies-inl.hpp"
+#include "cpu/fft/line_begin-inl.hpp"
+#include "cpu/fft/radix_stage-inl.hpp"
 
 #ifndef CONVOLUME_COLUMN_FFT_ARGUMENTS
 #define CONVOLUME_COLUMN_FFT_ARGUMENTS
@@ -34,22 +35,6 @@ struct ColumnFftArguments {
     Real* scratch;
 };
 
-/// A radix stage: `s` results of earlier stages lie side by side, and length `m` remains after the
-/// stage. A first stage reads the source of `transform`, a last one writes its target.
-template <class Real>
-struct RadixStage {
-    const ColumnTransform<Real>& transform;
-    bool first, last;
-    index_t s, m;
-    const Real* twiddles;
-    const Real* from;
-    Real* to;
-};
-
-/// Where a radix stage stores its results: in a tile that the next stage reads, in the columns of
-/// the target, or in the tile of the target.
-enum class StageTarget { next_stage, columns, tile };
-
 }  // namespace convolume::cpu::column_fft
 #endif
 
@@ -57,110 +42,6 @@ HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
 using column_fft::ColumnFftArguments;
-using column_fft::RadixStage;
-using column_fft::StageTarget;
-
-/// Computes one radix stage (see RadixStage). Inverse transforms conjugate samples that are read
-/// from columns and written to columns.
-template <int Radix, index_t width, bool from_columns, StageTarget target, class Real>
-void run_radix_stage(const RadixStage<Real>& stage) {
-    const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
-    using D = hn::CappedTag<Real, static_cast<std::size_t>(width)>;
-    const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const ColumnTransform<Real>& transform = stage.transform;
-    const Real* const from = stage.from;
-    Real* const to = stage.to;
-    const Real* HWY_RESTRICT twiddles = stage.twiddles;
-    const index_t s = stage.s, m = stage.m;
-    const auto sign = hn::Set(d, transform.inverse ? Real(-0.0) : Real(0));
-    // Distances between rows, and whether some rows count as zeros or are not stored.
-    const index_t from_stride = from_columns ? transform.source_stride : 2 * width;
-    const index_t to_stride = target == StageTarget::columns ? transform.target_stride : 2 * width;
-    const bool all_read = transform.source_first == 0 && transform.source_count >= s * m * Radix;
-    const bool all_stored = transform.target_first == 0 && transform.target_count >= s * Radix;
-    const auto load = [&](const Real* at, index_t row) HWY_ATTR -> ComplexVector<D> {
-        ComplexVector<D> value;
-        if constexpr (from_columns) {
-            if (!all_read) {
-                const index_t i = row - transform.source_first;
-                if (i < 0 || i >= transform.source_count) return {hn::Zero(d), hn::Zero(d)};
-            }
-            hn::LoadInterleaved2(d, at, value.re, value.im);
-            value.im = hn::Xor(value.im, sign);
-        } else {
-            value.re = hn::Load(d, at);
-            value.im = hn::Load(d, at + width);
-        }
-        return value;
-    };
-    const auto store = [&](Real* at, index_t row, index_t column, ComplexVector<D> value) HWY_ATTR {
-        if constexpr (target == StageTarget::columns) {
-            if (!all_stored) {
-                const index_t i = row - transform.target_first;
-                if (i < 0 || i >= transform.target_count) return;
-            }
-            store_interleaved<D>({value.re, hn::Xor(value.im, sign)}, d, at);
-        } else {
-            if constexpr (target == StageTarget::tile) {
-                if (transform.factors != nullptr) {
-                    const Real* const factor = transform.factors + row * 2 * width + column;
-                    const ComplexVector<D> factors{hn::Load(d, factor),
-                                                   hn::Load(d, factor + width)};
-                    if (transform.row_factors != nullptr)
-                        value = multiply(d, value, transform.row_factors[2 * row],
-                                         transform.row_factors[2 * row + 1]);
-                    value = multiply<D>(value, factors);
-                }
-            }
-            hn::Store(value.re, d, at);
-            hn::Store(value.im, d, at + width);
-        }
-    };
-    const index_t from_column = from_columns ? 2 : 1;
-    const index_t to_column = target == StageTarget::columns ? 2 : 1;
-    for (index_t p = 0; p < m; ++p, twiddles += 2 * (Radix - 1)) {
-        for (index_t q = 0; q < s; ++q) {
-            for (index_t column = 0; column < width; column += lanes) {
-                const index_t in_row = q + s * p, out_row = q + s * Radix * p;
-                const Real* in =
-                    from + (in_row - (from_columns ? transform.source_first : 0)) * from_stride +
-                    from_column * column;
-                Real* out =
-                    to +
-                    (out_row - (target == StageTarget::columns ? transform.target_first : 0)) *
-                        to_stride +
-                    to_column * column;
-                ComplexVector<D> x[static_cast<unsigned>(Radix)];
-                CONVOLUME_UNROLL
-                for (int i = 0; i < Radix; ++i, in += s * m * from_stride)
-                    x[i] = load(in, in_row + s * m * i);
-                dft<Radix>(d, x);
-                CONVOLUME_UNROLL
-                for (int k = 0; k < Radix; ++k, out += s * to_stride) {
-                    if constexpr (target == StageTarget::next_stage)
-                        if (k > 0)
-                            x[k] = multiply(d, x[k], twiddles[2 * k - 2], twiddles[2 * k - 1]);
-                    store(out, out_row + s * k, column, x[k]);
-                }
-            }
-        }
-    }
-}
-
-template <int Radix, index_t width, class Real>
-void run_radix_stage(const RadixStage<Real>& stage) {
-    const bool from_columns = stage.first && stage.transform.source_tile == nullptr;
-    const bool to_tile = stage.transform.target_tile != nullptr;
-    if (!stage.last)
-        from_columns ? run_radix_stage<Radix, width, true, StageTarget::next_stage>(stage)
-                     : run_radix_stage<Radix, width, false, StageTarget::next_stage>(stage);
-    else if (to_tile)
-        from_columns ? run_radix_stage<Radix, width, true, StageTarget::tile>(stage)
-                     : run_radix_stage<Radix, width, false, StageTarget::tile>(stage);
-    else
-        from_columns ? run_radix_stage<Radix, width, true, StageTarget::columns>(stage)
-                     : run_radix_stage<Radix, width, false, StageTarget::columns>(stage);
-}
 
 template <index_t width, class Real>
 void transform(const ColumnFftArguments<Real>& arguments) {
@@ -213,12 +94,49 @@ void transform(const ColumnFftArguments<Real>& arguments) {
     }
 }
 
+// The tile of each line is at the begin of the scratch memory.
+template <int width, bool inverse, class Real>
+void transform_lines(const ColumnFftArguments<Real>& arguments) {
+    const LineSet<Real>& lines = *arguments.transform.lines;
+    const index_t length = arguments.length;
+    ColumnTransform<Real> tile = arguments.transform;
+    tile.source_tile = arguments.scratch;
+    tile.target_stride = 2 * width;
+    const ColumnFftArguments<Real> rest{length,
+                                        arguments.radices,
+                                        arguments.stages,
+                                        arguments.twiddles,
+                                        tile,
+                                        arguments.scratch + 2 * width * length};
+    for (index_t r = 0; r < lines.rows.count; ++r) {
+        const Real* const source = lines.rows.source + r * lines.rows.source_distance;
+        tile.target = lines.rows.target + r * lines.rows.target_distance;
+        if constexpr (lanes_of<width, Real> == width)
+            if (length == width) {
+                square_line<width, inverse>(source, lines.twiddles, tile.target);
+                continue;
+            }
+        begin_line<width, inverse>(source, length, lines.twiddles, tile.source_tile);
+        transform<width>(rest);
+    }
+}
+
+template <int width, class Real>
+void transform_any(const ColumnFftArguments<Real>& arguments) {
+    if (arguments.transform.lines == nullptr)
+        transform<width>(arguments);
+    else if (arguments.transform.inverse)
+        transform_lines<width, true>(arguments);
+    else
+        transform_lines<width, false>(arguments);
+}
+
 template <class Real>
 void transform(const ColumnFftArguments<Real>& arguments) {
     if (arguments.transform.columns == ColumnFft<Real>::most_columns)
-        transform<ColumnFft<Real>::most_columns>(arguments);
+        transform_any<ColumnFft<Real>::most_columns>(arguments);
     else
-        transform<ColumnFft<Real>::column_multiple>(arguments);
+        transform_any<ColumnFft<Real>::column_multiple>(arguments);
 }
 
 void transform_float(const ColumnFftArguments<float>& arguments) {
@@ -226,6 +144,14 @@ void transform_float(const ColumnFftArguments<float>& arguments) {
 }
 void transform_double(const ColumnFftArguments<double>& arguments) {
     transform(arguments);
+}
+
+index_t line_lanes(index_t real_bytes, index_t width) {
+    const auto of = [](index_t eight, index_t sixteen, index_t columns) {
+        return columns == 8 ? eight : sixteen;
+    };
+    return real_bytes == sizeof(float) ? of(lanes_of<8, float>, lanes_of<16, float>, width)
+                                       : of(lanes_of<8, double>, lanes_of<16, double>, width);
 }
 
 }  // namespace convolume::cpu::HWY_NAMESPACE
@@ -238,6 +164,7 @@ namespace {
 
 HWY_EXPORT(transform_float);
 HWY_EXPORT(transform_double);
+HWY_EXPORT(line_lanes);
 
 void dispatch(const column_fft::ColumnFftArguments<float>& arguments) {
     HWY_DYNAMIC_DISPATCH(transform_float)(arguments);
@@ -287,6 +214,11 @@ ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
 template <class Real>
 bool ColumnFft<Real>::takes(index_t length) {
     return length > 0 && !radices_of(length).empty();
+}
+
+template <class Real>
+index_t ColumnFft<Real>::line_lanes(index_t width) {
+    return HWY_DYNAMIC_DISPATCH(line_lanes)(index_t{sizeof(Real)}, width);
 }
 
 template <class Real>
