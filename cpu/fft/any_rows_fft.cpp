@@ -27,13 +27,16 @@ index_t batch_threshold(const LineFactors& line, index_t line_length, TransformK
     if (line.column_length == 0) return 1;
     const index_t width = sizeof(Real) == sizeof(float) ? most_columns : most_columns / 2;
     const auto samples = static_cast<double>(line_length);
-    // In units of predicted_column_cost(): gathering and scattering rows of a batch, the start of a
-    // line, and the real step of a line, which batches do in tiles.
-    const double gather = samples, start = 250, real_step = is_complex(kind) ? 0 : samples + 100;
-    const double batch = static_cast<double>(width) *
-                         (predicted_column_cost(line_length, width) + gather) *
-                         cache_factor<Real>(line_length, width);
-    return static_cast<index_t>(batch / (line.cost + start + real_step)) + 1;
+    // In units of predicted_column_cost(): gathering and scattering rows of a batch, and the real
+    // steps of tiles and lines.
+    const double gather = sizeof(Real) == sizeof(float) ? 5 : 3;
+    const double tile_step = is_complex(kind) ? 0 : 1.5;
+    const double line_step = is_complex(kind) ? 0 : 2.6 * samples + 100;
+    const double batch =
+        static_cast<double>(width) *
+        (predicted_column_cost(line_length, width) + (gather + tile_step) * samples) *
+        cache_factor<Real>(line_length, width);
+    return static_cast<index_t>(batch / (line.cost + line_step)) + 1;
 }
 
 }  // namespace

@@ -29,7 +29,6 @@ template <class Real>
 struct ColumnFftArguments {
     index_t length;
     const int* radices;
-    index_t stages;
     const Real* twiddles;
     const ColumnTransform<Real>& transform;
     Real* scratch;
@@ -52,10 +51,10 @@ void transform(const ColumnFftArguments<Real>& arguments) {
         columns.source_tile != nullptr ? columns.source_tile : to + 2 * arguments.length * width;
     const Real* twiddles = arguments.twiddles;
     index_t s = 1, rest = arguments.length;
-    for (index_t stage = 0; stage < arguments.stages; ++stage) {
+    for (index_t stage = 0; s < arguments.length || stage == 0; ++stage) {
         const int radix = arguments.radices[stage];
         const index_t m = rest / radix;
-        const bool last = stage + 1 == arguments.stages;
+        const bool last = m == 1;
         if (last) to = columns.target_tile != nullptr ? columns.target_tile : columns.target;
         const RadixStage<Real> radix_stage{columns, stage == 0, last, s, m, twiddles, from, to};
         switch (radix) {
@@ -102,11 +101,9 @@ void transform_lines(const ColumnFftArguments<Real>& arguments) {
     ColumnTransform<Real> tile = arguments.transform;
     tile.source_tile = arguments.scratch;
     tile.target_stride = 2 * width;
-    const ColumnFftArguments<Real> rest{length,
-                                        arguments.radices,
-                                        arguments.stages,
-                                        arguments.twiddles,
-                                        tile,
+    const ColumnFftArguments<Real> rest{length, arguments.radices,
+
+                                        arguments.twiddles, tile,
                                         arguments.scratch + 2 * width * length};
     for (index_t r = 0; r < lines.rows.count; ++r) {
         const Real* const source = lines.rows.source + r * lines.rows.source_distance;
@@ -255,9 +252,8 @@ template <class Real>
 void ColumnFft<Real>::run(const ColumnTransform<Real>& transform, Real* scratch) const {
     if (transform.columns != most_columns && transform.columns != column_multiple)
         throw InternalError(message("a transform of ", transform.columns, " columns"));
-    dispatch(column_fft::ColumnFftArguments<Real>{length_, radices_.data(),
-                                                  static_cast<index_t>(radices_.size()),
-                                                  twiddles_.data(), transform, scratch});
+    dispatch(column_fft::ColumnFftArguments<Real>{length_, radices_.data(), twiddles_.data(),
+                                                  transform, scratch});
 }
 
 template class ColumnFft<float>;

@@ -42,8 +42,10 @@ HWY_INLINE void transpose_groups(D, hn::Vec<D>*) {}
 
 // Returns a[0], b[0], a[2], b[2], …
 template <class D>
-HWY_INLINE hn::Vec<D> even_of_both(D d, hn::Vec<D> a, hn::Vec<D> b) {
-    if constexpr (sizeof(hn::TFromD<D>) == 8) {
+HWY_INLINE hn::Vec<D> even_of_both([[maybe_unused]] D d, hn::Vec<D> a, hn::Vec<D> b) {
+    if constexpr (hn::MaxLanes(D()) == 1) {
+        return a;
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return hn::InterleaveLower(d, a, b);
     } else {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -58,8 +60,10 @@ HWY_INLINE hn::Vec<D> even_of_both(D d, hn::Vec<D> a, hn::Vec<D> b) {
 }
 // Returns a[1], b[1], a[3], b[3], …
 template <class D>
-HWY_INLINE hn::Vec<D> odd_of_both(D d, hn::Vec<D> a, hn::Vec<D> b) {
-    if constexpr (sizeof(hn::TFromD<D>) == 8) {
+HWY_INLINE hn::Vec<D> odd_of_both([[maybe_unused]] D d, hn::Vec<D> a, hn::Vec<D> b) {
+    if constexpr (hn::MaxLanes(D()) == 1) {
+        return b;
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return hn::InterleaveUpper(d, a, b);
     } else {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -81,6 +85,12 @@ HWY_INLINE void transpose_groups(D d, hn::Vec<D>* x) {
 
 #endif
 
+/// Loads complex samples to lanes in the order of column_in_lane().
+template <class D>
+HWY_INLINE ComplexVector<D> load_line(D d, const hn::TFromD<D>* from) {
+    const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + hn::MaxLanes(D()));
+    return {even_of_both(d, a, b), odd_of_both(d, a, b)};
+}
 /// Stores complex samples whose lanes have the order of column_in_lane().
 template <class D>
 HWY_INLINE void store_line(D d, const ComplexVector<D>& value, hn::TFromD<D>* to) {
@@ -99,9 +109,8 @@ HWY_INLINE void begin_columns(D d, const Real* from, index_t row_length, const R
     ComplexVector<D> x[static_cast<unsigned>(width)];
     CONVOLUME_UNROLL
     for (int i = 0; i < width; ++i, from += 2 * row_length) {
-        const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + lanes);
-        (inverse ? x[i].im : x[i].re) = even_of_both(d, a, b);
-        (inverse ? x[i].re : x[i].im) = odd_of_both(d, a, b);
+        const ComplexVector<D> sample = load_line(d, from);
+        x[i] = inverse ? ComplexVector<D>{sample.im, sample.re} : sample;
     }
     dft<width>(d, x);
     CONVOLUME_UNROLL

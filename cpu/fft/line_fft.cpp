@@ -52,27 +52,29 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
     const bool wide = sizeof(Real) == sizeof(float);
     for (const index_t width : {most_width, most_width / 2}) {
         if ((width == most_width && !wide) || length < width * width) continue;
-        // A transform in registers, and a transposition.
         const index_t others = length / width;
-        constexpr double begin = 2;
-        if (length % width == 0 && takes(others))
-            compare(
-                {width, others, width, true,
-                 static_cast<double>(width) *
-                     (begin * static_cast<double>(round_up(others, width)) +
-                      predicted_column_cost(others, width) * cache_factor<Real>(others, width))});
+        if (length % width == 0 && takes(others)) {
+            // The first step, and the start of a line, which is short for a line in registers.
+            const double begin = wide ? 4.6 : 3.4, start = others == width ? 50 : 200;
+            compare({width, others, width, true,
+                     start + static_cast<double>(width) *
+                                 (begin * static_cast<double>(round_up(others, width)) +
+                                  predicted_column_cost(others, width) *
+                                      cache_factor<Real>(others, width))});
+        }
         for (index_t column = width; column * width <= length; ++column) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;
             // The rows are gathered into tiles, which is another pass.
-            const double gather = 2.5 * static_cast<double>(row);
-            compare(
-                {column, row, width, false,
-                 static_cast<double>(round_up(row, width)) * predicted_column_cost(column, width) *
-                         cache_factor<Real>(column, width) +
-                     static_cast<double>(round_up(column, width)) *
-                         (predicted_column_cost(row, width) + gather) *
-                         cache_factor<Real>(row, width)});
+            const double gather = (wide ? 5 : 4) * static_cast<double>(row), start = 1000;
+            compare({column, row, width, false,
+                     start +
+                         static_cast<double>(round_up(row, width)) *
+                             predicted_column_cost(column, width) *
+                             cache_factor<Real>(column, width) +
+                         static_cast<double>(round_up(column, width)) *
+                             (predicted_column_cost(row, width) + gather) *
+                             cache_factor<Real>(row, width)});
         }
     }
     return best;

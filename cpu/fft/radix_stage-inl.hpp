@@ -117,15 +117,15 @@ void run_radix_stage(const RadixStage<Real>& stage) {
 
 template <int Radix, index_t width, class Real>
 void run_radix_stage(const RadixStage<Real>& stage) {
-    const bool from_columns = stage.first && stage.transform.source_tile == nullptr;
-    const bool to_tile = stage.transform.target_tile != nullptr;
+    const ColumnTransform<Real>& transform = stage.transform;
+    const bool from_columns = stage.first && transform.source_tile == nullptr;
     if (!stage.last)
         from_columns ? run_radix_stage<Radix, width, true, StageTarget::next_stage>(stage)
                      : run_radix_stage<Radix, width, false, StageTarget::next_stage>(stage);
-    else if (to_tile)
+    else if (transform.target_tile != nullptr)
         from_columns ? run_radix_stage<Radix, width, true, StageTarget::tile>(stage)
                      : run_radix_stage<Radix, width, false, StageTarget::tile>(stage);
-    else if (stage.transform.lines != nullptr)
+    else if (transform.lines != nullptr)
         run_radix_stage<Radix, width, false, StageTarget::line>(stage);
     else
         from_columns ? run_radix_stage<Radix, width, true, StageTarget::columns>(stage)
