@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "cpu/fft/radices.hpp"
 #include "cpu/fft/roots.hpp"
 
 // Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
@@ -73,11 +74,23 @@ void transform(const ColumnFftArguments<Real>& arguments) {
             case 5:
                 run_radix_stage<5, width>(radix_stage);
                 break;
+            case 6:
+                run_radix_stage<6, width>(radix_stage);
+                break;
             case 7:
                 run_radix_stage<7, width>(radix_stage);
                 break;
+            case 9:
+                run_radix_stage<9, width>(radix_stage);
+                break;
+            case 10:
+                run_radix_stage<10, width>(radix_stage);
+                break;
             case 11:
                 run_radix_stage<11, width>(radix_stage);
+                break;
+            case 12:
+                run_radix_stage<12, width>(radix_stage);
                 break;
             case 13:
                 run_radix_stage<13, width>(radix_stage);
@@ -168,21 +181,6 @@ void dispatch(const column_fft::ColumnFftArguments<float>& arguments) {
 }
 void dispatch(const column_fft::ColumnFftArguments<double>& arguments) {
     HWY_DYNAMIC_DISPATCH(transform_double)(arguments);
-}
-
-/// Returns the radices whose product is `length`; empty if a prime factor exceeds 13.
-std::vector<int> radices_of(index_t length) {
-    if (length == 1) return {1};
-    std::vector<int> radices;
-    for (const int radix : {13, 11, 7, 5, 3, 8, 4, 2}) {
-        while (length % radix == 0) {
-            if (radix == 8 && length == 16) break;  // 16 is 4 · 4 rather than 8 · 2
-            radices.push_back(radix);
-            length /= radix;
-        }
-    }
-    if (length != 1) radices.clear();
-    return radices;
 }
 
 }  // namespace

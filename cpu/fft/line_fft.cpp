@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cpu/fft/line_columns.hpp"
+#include "cpu/fft/radices.hpp"
 #include "cpu/fft/roots.hpp"
 #include "cpu/fft/tile_moves.hpp"
 
@@ -28,18 +29,9 @@ double cache_factor(index_t length, index_t width) {
 }
 
 double predicted_column_cost(index_t length, index_t width) {
-    struct RadixCost {
-        int radix;
-        double cost;
-    };
-    constexpr RadixCost stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
-                                    {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
-    double sum = 0;
-    index_t rest = length;
-    for (const auto& [radix, cost] : stages)
-        for (; rest % radix == 0; rest /= radix) sum += cost;
     // Narrow tiles use vectors less well.
-    return sum * static_cast<double>(length) * (width == most_width ? 1 : 1.25);
+    return cost_of(radices_of(length)) * static_cast<double>(length) *
+           (width == most_width ? 1 : 1.25);
 }
 
 template <class Real>
