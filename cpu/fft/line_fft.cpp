@@ -48,11 +48,12 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
         if (length % width == 0 && takes(others)) {
             // The first step, and the start of a line, which is short for a line in registers.
             const double begin = wide ? 4.6 : 3.4, start = others == width ? 50 : 200;
+            const bool has_half = others % width == width / 2;
+            const index_t columns = has_half ? others : round_up(others, width);
             compare({width, others, width, true,
-                     start + static_cast<double>(width) *
-                                 (begin * static_cast<double>(round_up(others, width)) +
-                                  predicted_column_cost(others, width) *
-                                      cache_factor<Real>(others, width))});
+                     start + static_cast<double>(width) * (begin * static_cast<double>(columns) +
+                                                           predicted_column_cost(others, width) *
+                                                               cache_factor<Real>(others, width))});
         }
         for (index_t column = width; column * width <= length; ++column) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
