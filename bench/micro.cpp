@@ -8,7 +8,7 @@
 
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 #include "decompose/split.hpp"
 
 using namespace convolume;

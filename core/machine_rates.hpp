@@ -82,13 +82,12 @@ struct GpuFilterTimes {
 struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // compute.
-    /// Time for a sample in a row of real samples, without planning by measurements, divided by its
-    /// cost in core/fft_size.cpp.
-    double row_fft_s = 2.8e-9;
+    /// Time for a sample in a row of real samples, divided by its cost in core/fft_size.cpp.
+    double row_fft_s = 1e-9;
     double column_fft_s = 0.7e-9;  ///< time for a sample in a column in cache, for any length
     double strided_s = 0.5e-9;     ///< time to load or store a sample of a column in memory
     double row_s = 0.25e-9;        ///< time to load or store a sample of an image row
-    double planning_s = 3e-3;      ///< time to plan transforms of rows
+    double planning_s = 1e-4;      ///< time to make the tables of the transforms of a block
     double passes_s = 15e-6;  ///< time to distribute the rows and columns of a block over threads
 
     // Direct sums on the CPU, one thread

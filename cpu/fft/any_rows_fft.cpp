@@ -27,13 +27,16 @@ index_t batch_threshold(const LineFactors& line, index_t line_length, TransformK
     if (line.column_length == 0) return 1;
     const index_t width = sizeof(Real) == sizeof(float) ? most_columns : most_columns / 2;
     const auto samples = static_cast<double>(line_length);
-    // In units of predicted_column_cost(): gathering and scattering rows of a batch, the start of a
-    // line, and the real step of a line, which batches do in tiles.
-    const double gather = samples, start = 250, real_step = is_complex(kind) ? 0 : samples + 100;
-    const double batch = static_cast<double>(width) *
-                         (predicted_column_cost(line_length, width) + gather) *
-                         cache_factor<Real>(line_length, width);
-    return static_cast<index_t>(batch / (line.cost + start + real_step)) + 1;
+    // In units of predicted_column_cost(): gathering and scattering rows of a batch, and the real
+    // steps of tiles and lines.
+    const double gather = sizeof(Real) == sizeof(float) ? 5 : 3;
+    const double tile_step = is_complex(kind) ? 0 : 1.5;
+    const double line_step = is_complex(kind) ? 0 : 2.6 * samples + 100;
+    const double batch =
+        static_cast<double>(width) *
+        (predicted_column_cost(line_length, width) + (gather + tile_step) * samples) *
+        cache_factor<Real>(line_length, width);
+    return static_cast<index_t>(batch / (line.cost + line_step)) + 1;
 }
 
 }  // namespace
@@ -69,6 +72,8 @@ void AnyRowsFft<Real>::run(const RowSet<Real>& rows, Real* scratch) const {
                           std::min(at_once, rows.count - row)};
         if (batch_ && some.count >= least_in_batch_) {
             batch_->run(some, scratch);
+        } else if (is_complex(kind_)) {
+            line_->run(some, is_inverse(kind_), scratch);
         } else {
             some.count = 1;
             run_line(some.source, some.target, scratch);
@@ -82,15 +87,16 @@ void AnyRowsFft<Real>::run_line(const Real* source, Real* target, Real* scratch)
     Real* const copy = scratch;
     Real* const own_scratch = scratch + round_up(2 * line_length_, index_t{16});
     const bool inverse = is_inverse(kind_);
-    if (is_complex(kind_)) {
-        line_->run(source, target, inverse, scratch);
-    } else if (has_halves(length_, kind_)) {
+    const auto transform = [&](const Real* from, Real* to) {
+        line_->run({from, 0, to, 0, 1}, inverse, own_scratch);
+    };
+    if (has_halves(length_, kind_)) {
         const RealStep<Real> step = real_step_.step(inverse);
         if (inverse) {
             apply_real_step_to_row(step, source, copy);
-            line_->run(copy, target, true, own_scratch);
+            transform(copy, target);
         } else {
-            line_->run(source, target, false, own_scratch);
+            transform(source, target);
             apply_real_step_to_row(step, target, target);
         }
     } else if (inverse) {
@@ -103,14 +109,14 @@ void AnyRowsFft<Real>::run_line(const Real* source, Real* target, Real* scratch)
             low[1] = source[2 * k + 1];
             high[1] = -low[1];
         }
-        line_->run(copy, copy, true, own_scratch);
+        transform(copy, copy);
         for (index_t n = 0; n < length_; ++n) target[n] = copy[2 * n];
     } else {
         for (index_t n = 0; n < length_; ++n) {
             copy[2 * n] = source[n];
             copy[2 * n + 1] = 0;
         }
-        line_->run(copy, copy, false, own_scratch);
+        transform(copy, copy);
         std::copy_n(copy, length_ + 1, target);
     }
 }

@@ -131,6 +131,39 @@ constexpr Real sine_of(int k) {
     return static_cast<Real>(above ? -sine : sine);
 }
 
+template <int Radix, class D>
+HWY_INLINE void dft(D d, ComplexVector<D>* x);
+
+// Returns the multiple of `factor` that is 1 modulo `modulus`.
+constexpr int unit_multiple(int factor, int modulus) {
+    int multiple = factor;
+    while (multiple % modulus != 1) multiple += factor;
+    return multiple;
+}
+
+// Computes a transform of A · B numbers, which have no common divisor, without twiddle factors (I.
+// J. Good, J. R. Statist. Soc. B 20:361, 1958).
+template <int A, int B, class D>
+HWY_INLINE void coprime_dft(D d, ComplexVector<D>* x) {
+    constexpr int of_a = unit_multiple(B, A), of_b = unit_multiple(A, B);
+    ComplexVector<D> y[static_cast<unsigned>(B)][static_cast<unsigned>(A)];
+    CONVOLUME_UNROLL
+    for (int b = 0; b < B; ++b) {
+        CONVOLUME_UNROLL
+        for (int a = 0; a < A; ++a) y[b][a] = x[(B * a + A * b) % (A * B)];
+        dft<A>(d, y[b]);
+    }
+    CONVOLUME_UNROLL
+    for (int a = 0; a < A; ++a) {
+        ComplexVector<D> z[static_cast<unsigned>(B)];
+        CONVOLUME_UNROLL
+        for (int b = 0; b < B; ++b) z[b] = y[b][a];
+        dft<B>(d, z);
+        CONVOLUME_UNROLL
+        for (int b = 0; b < B; ++b) x[(of_a * a + of_b * b) % (A * B)] = z[b];
+    }
+}
+
 /// Replaces x[k] by Σ_n x[n] e^{-2πi nk/Radix}.
 template <int Radix, class D>
 HWY_INLINE void dft(D d, ComplexVector<D>* x) {
@@ -167,6 +200,38 @@ HWY_INLINE void dft(D d, ComplexVector<D>* x) {
         x[6] = {hn::Sub(even[2].re, odd[2].im), hn::Add(even[2].im, odd[2].re)};
         x[3] = {hn::Add(even[3].re, other_difference), hn::Sub(even[3].im, other_sum)};
         x[7] = {hn::Sub(even[3].re, other_difference), hn::Add(even[3].im, other_sum)};
+    } else if constexpr (Radix == 6) {
+        coprime_dft<2, 3>(d, x);
+    } else if constexpr (Radix == 10) {
+        coprime_dft<2, 5>(d, x);
+    } else if constexpr (Radix == 12) {
+        coprime_dft<4, 3>(d, x);
+    } else if constexpr (Radix == 9) {
+        // Three transforms of every third number, then three of their results.
+        constexpr Real c1 = static_cast<Real>(0.76604444311897803520);
+        constexpr Real s1 = static_cast<Real>(0.64278760968653932632);
+        constexpr Real c2 = static_cast<Real>(0.17364817766693034885);
+        constexpr Real s2 = static_cast<Real>(0.98480775301220805937);
+        constexpr Real c4 = static_cast<Real>(-0.93969262078590838405);
+        constexpr Real s4 = static_cast<Real>(0.34202014332566873304);
+        ComplexVector<D> y[3][3];
+        CONVOLUME_UNROLL
+        for (int b = 0; b < 3; ++b) {
+            CONVOLUME_UNROLL
+            for (int a = 0; a < 3; ++a) y[b][a] = x[3 * a + b];
+            dft<3>(d, y[b]);
+        }
+        y[1][1] = multiply(d, y[1][1], c1, -s1);
+        y[1][2] = multiply(d, y[1][2], c2, -s2);
+        y[2][1] = multiply(d, y[2][1], c2, -s2);
+        y[2][2] = multiply(d, y[2][2], c4, -s4);
+        CONVOLUME_UNROLL
+        for (int k = 0; k < 3; ++k) {
+            ComplexVector<D> z[3] = {y[0][k], y[1][k], y[2][k]};
+            dft<3>(d, z);
+            CONVOLUME_UNROLL
+            for (int e = 0; e < 3; ++e) x[k + 3 * e] = z[e];
+        }
     } else if constexpr (Radix == 16) {
         // Four transforms of every fourth number, then four of their results.
         constexpr Real c = static_cast<Real>(0.92387953251128675613);

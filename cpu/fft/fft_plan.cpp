@@ -17,15 +17,14 @@ namespace convolume::cpu {
 namespace {
 
 // Returns whether FFTW computes transforms whose library is chosen automatically. Its estimated
-// plans were measured to be faster (bench/fft.cpp) for short lengths of single or few rows, and of
-// complex rows if the length is a multiple of 64. Lengths that own transforms compute by a chirp
-// are always faster by FFTW.
+// plans were measured to be faster for short lengths of single or few rows. Lengths that own
+// transforms compute by a chirp are always faster by FFTW.
 template <class Real>
 bool fftw_is_faster(const TransformBatch& transforms, TransformKind kind) {
     const index_t length = transforms.length, count = transforms.count;
     if (!OwnFft<Real>::takes(length)) return true;
-    if (is_complex(kind)) return length <= 384 && (count == 1 || length % 64 == 0);
-    return length <= 192 && count < 8;
+    if (is_complex(kind)) return length < (count == 1 ? 192 : 64);
+    return length < 128 && count < 4;
 }
 
 template <class Real>

@@ -4,7 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "cpu/fft/line_begin.hpp"
+#include "cpu/fft/line_columns.hpp"
+#include "cpu/fft/radices.hpp"
 #include "cpu/fft/roots.hpp"
 #include "cpu/fft/tile_moves.hpp"
 
@@ -28,18 +29,9 @@ double cache_factor(index_t length, index_t width) {
 }
 
 double predicted_column_cost(index_t length, index_t width) {
-    struct RadixCost {
-        int radix;
-        double cost;
-    };
-    constexpr RadixCost stages[] = {{13, 5.6}, {11, 4.6}, {7, 2.5}, {5, 1.8},
-                                    {3, 1.3},  {8, 1.8},  {4, 1.3}, {2, 1}};
-    double sum = 0;
-    index_t rest = length;
-    for (const auto& [radix, cost] : stages)
-        for (; rest % radix == 0; rest /= radix) sum += cost;
     // Narrow tiles use vectors less well.
-    return sum * static_cast<double>(length) * (width == most_width ? 1 : 1.25);
+    return cost_of(radices_of(length)) * static_cast<double>(length) *
+           (width == most_width ? 1 : 1.25);
 }
 
 template <class Real>
@@ -52,27 +44,30 @@ LineFactors LineFft<Real>::factors_of(index_t length) {
     const bool wide = sizeof(Real) == sizeof(float);
     for (const index_t width : {most_width, most_width / 2}) {
         if ((width == most_width && !wide) || length < width * width) continue;
-        // A transform in registers, and a transposition.
         const index_t others = length / width;
-        constexpr double begin = 2;
-        if (length % width == 0 && takes(others))
-            compare(
-                {width, others, width, true,
-                 static_cast<double>(width) *
-                     (begin * static_cast<double>(round_up(others, width)) +
-                      predicted_column_cost(others, width) * cache_factor<Real>(others, width))});
+        if (length % width == 0 && takes(others)) {
+            // The first step, and the start of a line, which is short for a line in registers.
+            const double begin = wide ? 4.6 : 3.4, start = others == width ? 50 : 200;
+            const bool has_half = others % width == width / 2;
+            const index_t columns = has_half ? others : round_up(others, width);
+            compare({width, others, width, true,
+                     start + static_cast<double>(width) * (begin * static_cast<double>(columns) +
+                                                           predicted_column_cost(others, width) *
+                                                               cache_factor<Real>(others, width))});
+        }
         for (index_t column = width; column * width <= length; ++column) {
             if (length % column != 0 || !takes(column) || !takes(length / column)) continue;
             const index_t row = length / column;
             // The rows are gathered into tiles, which is another pass.
-            const double gather = 2.5 * static_cast<double>(row);
-            compare(
-                {column, row, width, false,
-                 static_cast<double>(round_up(row, width)) * predicted_column_cost(column, width) *
-                         cache_factor<Real>(column, width) +
-                     static_cast<double>(round_up(column, width)) *
-                         (predicted_column_cost(row, width) + gather) *
-                         cache_factor<Real>(row, width)});
+            const double gather = (wide ? 5 : 4) * static_cast<double>(row), start = 1000;
+            compare({column, row, width, false,
+                     start +
+                         static_cast<double>(round_up(row, width)) *
+                             predicted_column_cost(column, width) *
+                             cache_factor<Real>(column, width) +
+                         static_cast<double>(round_up(column, width)) *
+                             (predicted_column_cost(row, width) + gather) *
+                             cache_factor<Real>(row, width)});
         }
     }
     return best;
@@ -82,26 +77,40 @@ template <class Real>
 LineFft<Real>::LineFft(const LineFactors& factors)
     : factors_(factors), columns_(factors.column_length), rows_(factors.row_length) {
     const index_t length = factors.column_length * factors.row_length;
-    const auto append = [&](AlignedTable<Real>& table, index_t at, index_t jk, index_t distance) {
+    const auto set = [&](AlignedTable<Real>& table, index_t at, index_t jk, index_t distance) {
         const std::complex<double> root = root_of_unity(jk, length);
         table[static_cast<std::size_t>(at)] = static_cast<Real>(root.real());
         table[static_cast<std::size_t>(at + distance)] = static_cast<Real>(-root.imag());
     };
-    const bool full = length <= longest_full_table || factors.is_tile;
+    if (factors.is_tile) {
+        const index_t lanes = ColumnFft<Real>::line_lanes(factors.width);
+        for (index_t done = 0; done < factors.row_length;) {
+            const auto [first, count] = next_line_columns(done, factors.row_length, lanes);
+            for (index_t k = 1; k < factors.width; ++k) {
+                const auto at = static_cast<index_t>(twiddles_.size());
+                twiddles_.resize(static_cast<std::size_t>(at + 2 * count));
+                for (index_t i = 0; i < count; ++i)
+                    set(twiddles_, at + i, (first + column_in_lane(i, count)) * k, count);
+            }
+            done = first + count;
+        }
+        return;
+    }
+    const bool full = length <= longest_full_table;
     const index_t groups = column_groups(), width = factors.width;
     const index_t tables = full ? groups : 1;
     twiddles_.resize(static_cast<std::size_t>(tables * factors.column_length * tile_row()));
     for (index_t group = 0; group < tables; ++group)
         for (index_t k = 0; k < factors.column_length; ++k)
             for (index_t j = 0; j < width; ++j)
-                append(twiddles_, (group * factors.column_length + k) * tile_row() + j,
-                       (first_of(group, factors.row_length) + j) * k, width);
+                set(twiddles_, (group * factors.column_length + k) * tile_row() + j,
+                    (first_of(group, factors.row_length) + j) * k, width);
     if (full) return;
     group_twiddles_.resize(static_cast<std::size_t>(groups * factors.column_length * 2));
     for (index_t group = 0; group < groups; ++group)
         for (index_t k = 0; k < factors.column_length; ++k)
-            append(group_twiddles_, (group * factors.column_length + k) * 2,
-                   first_of(group, factors.row_length) * k, 1);
+            set(group_twiddles_, (group * factors.column_length + k) * 2,
+                first_of(group, factors.row_length) * k, 1);
 }
 
 template <class Real>
@@ -112,24 +121,19 @@ index_t LineFft<Real>::scratch_reals() const {
 }
 
 template <class Real>
-void LineFft<Real>::run(const Real* source, Real* target, bool inverse, Real* scratch) const {
-    factors_.is_tile ? run_tile(source, target, inverse, scratch)
-                     : run_groups(source, target, inverse, scratch);
-}
-
-template <class Real>
-void LineFft<Real>::run_tile(const Real* source, Real* target, bool inverse, Real* scratch) const {
-    const index_t length = factors_.row_length, width = factors_.width;
-    Real* const tile = scratch;
-    begin_line({source, width, length, twiddles_.data(), inverse, tile});
-    ColumnTransform<Real> rest;
-    rest.source_tile = tile;
-    rest.target = target;
-    rest.target_stride = 2 * width;
-    rest.target_count = length;
-    rest.columns = width;
-    rest.inverse = inverse;
-    rows_.run(rest, tile + length * tile_row());
+void LineFft<Real>::run(const RowSet<Real>& rows, bool inverse, Real* scratch) const {
+    if (factors_.is_tile) {
+        const LineSet<Real> lines{rows, twiddles_.data()};
+        ColumnTransform<Real> transform;
+        transform.lines = &lines;
+        transform.columns = factors_.width;
+        transform.inverse = inverse;
+        rows_.run(transform, scratch);
+        return;
+    }
+    for (index_t r = 0; r < rows.count; ++r)
+        run_groups(rows.source + r * rows.source_distance, rows.target + r * rows.target_distance,
+                   inverse, scratch);
 }
 
 template <class Real>

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "cpu/column_fft.hpp"
 #include "cpu/fft/aligned_memory.hpp"
+#include "cpu/fft/column_fft.hpp"
 
 namespace convolume::cpu {
 
@@ -40,11 +40,10 @@ class LineFft {
     /// Returns the real numbers of scratch memory that a transform needs.
     index_t scratch_reals() const;
 
-    /// Transforms a row without normalization. Source and target may be equal.
-    void run(const Real* source, Real* target, bool inverse, Real* scratch) const;
+    /// Transforms rows without normalization. Rows of the source may be those of the target.
+    void run(const RowSet<Real>& rows, bool inverse, Real* scratch) const;
 
   private:
-    void run_tile(const Real* source, Real* target, bool inverse, Real* scratch) const;
     void run_groups(const Real* source, Real* target, bool inverse, Real* scratch) const;
     index_t tile_row() const { return 2 * factors_.width; }  // real numbers of a row of a tile
     index_t column_groups() const { return ceil_div(factors_.row_length, factors_.width); }
@@ -55,8 +54,8 @@ class LineFft {
 
     LineFactors factors_;
     ColumnFft<Real> columns_, rows_;
-    // Twiddle factors e^{-2πi jk/N} of sample k of column j: tiles for all groups of columns, or a
-    // tile for the first group and a factor for each other group and k.
+    // Twiddle factors e^{-2πi jk/N} of sample k of column j: those of LineSet, or tiles for all
+    // groups of columns, or a tile for the first group and a factor for each other group and k.
     AlignedTable<Real> twiddles_, group_twiddles_;
 };
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "convolume/error.hpp"
-#include "cpu/column_fft.hpp"
 #include "cpu/fft/any_rows_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 
 namespace convolume::cpu {
 

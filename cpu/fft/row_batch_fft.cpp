@@ -34,7 +34,8 @@ index_t columns_length(index_t length, TransformKind kind) {
 
 template <class Real>
 RealStepTable<Real>::RealStepTable(index_t length) : half_(length / 2) {
-    for (index_t k = 0; 2 * k <= half_; ++k) {
+    // Steps of rows compute some bins beyond the middle twice, in vectors of up to 16.
+    for (index_t k = 0; 2 * k <= half_ + 16; ++k) {
         const std::complex<double> root = root_of_unity(k, length);
         twiddles_.push_back(static_cast<Real>(-root.imag()));
         twiddles_.push_back(static_cast<Real>(root.real()));

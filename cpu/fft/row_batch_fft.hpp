@@ -2,8 +2,8 @@
 #pragma once
 // Fourier transforms of batches of rows, which are gathered as the columns of tiles.
 
-#include "cpu/column_fft.hpp"
 #include "cpu/fft/aligned_memory.hpp"
+#include "cpu/fft/column_fft.hpp"
 #include "cpu/fft/tile_moves.hpp"
 #include "cpu/fft/transform_batch.hpp"
 
@@ -21,16 +21,6 @@ class RealStepTable {
   private:
     index_t half_;
     AlignedTable<Real> twiddles_;
-};
-
-/// Rows in memory. Distances are in real numbers.
-template <class Real>
-struct RowSet {
-    const Real* source;
-    index_t source_distance;
-    Real* target;
-    index_t target_distance;
-    index_t count;
 };
 
 template <class Real>

@@ -14,6 +14,7 @@
 
 #include "cpu/fft/blocks-inl.hpp"
 #include "cpu/fft/butterflies-inl.hpp"
+#include "cpu/fft/line_begin-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
@@ -180,22 +181,34 @@ void tile_step(const RealStep<Real>& step, Real* tile, index_t width) {
     }
 }
 
-// Applies the step to bins k and half - k, and as many more as there are lanes.
+// Applies the step to bins k and half - k, and as many more as there are lanes. Reversed vectors
+// keep the order of column_in_lane().
 template <class D, class Real>
 HWY_INLINE void row_step(D d, const RealStep<Real>& step, index_t k, const Real* source,
                          Real* target) {
     const index_t high = step.half - k - static_cast<index_t>(hn::Lanes(d)) + 1;
     const auto scale = hn::Set(d, step.inverse ? Real(1) : Real(0.5));
-    ComplexVector<D> a, b, twiddle;
-    hn::LoadInterleaved2(d, source + 2 * k, a.re, a.im);
-    hn::LoadInterleaved2(d, source + 2 * high, b.re, b.im);
-    hn::LoadInterleaved2(d, step.twiddles + 2 * k, twiddle.re, twiddle.im);
+    ComplexVector<D> a = load_line(d, source + 2 * k), b = load_line(d, source + 2 * high);
+    ComplexVector<D> twiddle = load_line(d, step.twiddles + 2 * k);
     b = {hn::Reverse(d, b.re), hn::Reverse(d, b.im)};
     twiddle = {hn::Mul(twiddle.re, scale),
                hn::Mul(twiddle.im, step.inverse ? scale : hn::Neg(scale))};
     combine<D>(twiddle, scale, a, b);
-    hn::StoreInterleaved2(a.re, a.im, d, target + 2 * k);
-    hn::StoreInterleaved2(hn::Reverse(d, b.re), hn::Reverse(d, b.im), d, target + 2 * high);
+    store_line(d, a, target + 2 * k);
+    store_line<D>(d, {hn::Reverse(d, b.re), hn::Reverse(d, b.im)}, target + 2 * high);
+}
+
+// Applies the step to bins k … half - k, fewer than twice `most`. Both halves of vectors that
+// overlap have the same results.
+template <std::size_t most, class Real>
+HWY_INLINE void last_row_steps(const RealStep<Real>& step, index_t k, const Real* source,
+                               Real* target) {
+    const hn::CappedTag<Real, most> d;
+    const index_t left = step.half - 2 * k + 1;
+    if (left >= static_cast<index_t>(hn::Lanes(d)))
+        row_step(d, step, k, source, target);
+    else if constexpr (most > 1)
+        last_row_steps<most / 2>(step, k, source, target);
 }
 
 template <class Real>
@@ -209,11 +222,10 @@ void whole_row_step(const RealStep<Real>& step, const Real* source, Real* target
         target[2 * half + 1] = 0;
     }
     const hn::CappedTag<Real, 16> d;
-    const hn::CappedTag<Real, 1> one;
     const auto lanes = static_cast<index_t>(hn::Lanes(d));
     index_t k = 1;
     for (; 2 * (k + lanes) <= half + 1; k += lanes) row_step(d, step, k, source, target);
-    for (; 2 * k <= half; ++k) row_step(one, step, k, source, target);
+    last_row_steps<hn::MaxLanes(decltype(d)())>(step, k, source, target);
 }
 
 template <class Real>

@@ -32,7 +32,7 @@ void scatter_rows(const TileRows<double>& tile, index_t count, double* const* ro
 template <class Real>
 struct RealStep {
     index_t half;
-    const Real* twiddles;  ///< i e^{πi k/half} for k = 0 … half / 2
+    const Real* twiddles;  ///< i e^{πi k/half} for k = 0 … half / 2 + 8
     bool inverse;
 };
 

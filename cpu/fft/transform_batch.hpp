@@ -17,6 +17,16 @@ struct TransformBatch {
     index_t out_distance;
 };
 
+/// Rows in memory. Distances are in real numbers.
+template <class Real>
+struct RowSet {
+    const Real* source;
+    index_t source_distance;
+    Real* target;
+    index_t target_distance;
+    index_t count;
+};
+
 /// What a set of transforms computes. No transform is normalized.
 enum class TransformKind {
     forward,       ///< complex to complex: X[k] = Σ_n x[n] e^{-2πi nk/length}

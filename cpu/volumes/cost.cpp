@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fft_size.hpp"
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 #include "cpu/fft/fft_plan.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "cpu/volumes/direct.hpp"

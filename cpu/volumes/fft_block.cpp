@@ -8,7 +8,7 @@
 #include "core/pixels/rows.hpp"
 #include "core/report.hpp"
 #include "core/threads.hpp"
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 #include "cpu/fft/fft_plan.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"

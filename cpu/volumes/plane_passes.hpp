@@ -15,8 +15,8 @@
 #include "core/pair_axis.hpp"
 #include "core/plane_weights.hpp"
 #include "core/threads.hpp"
-#include "cpu/column_fft.hpp"
-#include "cpu/row_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
+#include "cpu/fft/row_fft.hpp"
 
 namespace convolume::cpu {
 

@@ -10,7 +10,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
-#include "cpu/column_fft.hpp"
+#include "cpu/fft/column_fft.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 

@@ -10,7 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "core/fft_size.hpp"
-#include "cpu/row_fft.hpp"
+#include "cpu/fft/row_fft.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 

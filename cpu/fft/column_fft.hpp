@@ -11,9 +11,20 @@
 #include <complex>
 #include <vector>
 
-#include "convolume/shape.hpp"
+#include "cpu/fft/transform_batch.hpp"
 
 namespace convolume::cpu {
+
+/// Lines: rows of `columns` · length complex samples. Each is a matrix of `columns` rows, whose
+/// columns are transformed and multiplied by twiddle factors first. Its transposed matrix is a
+/// tile.
+template <class Real>
+struct LineSet {
+    RowSet<Real> rows;
+    /// Factors e^{-2πi jk/(columns · length)} of sample k > 0 of column j: for columns in the order
+    /// of line_columns.hpp, for each k the real parts and the imaginary parts.
+    const Real* twiddles;
+};
 
 /// A transform of neighboring columns. Its source and its target are columns in memory, or a tile:
 /// the real parts of the first samples of all columns, then their imaginary parts, then the second
@@ -26,11 +37,12 @@ struct ColumnTransform {
     Real* target_tile = nullptr;  ///< written instead of `target` if given
     Real* target = nullptr;
     index_t target_stride = 0, target_first = 0, target_count = 0;
-    const Real* factors = nullptr;      ///< tile that results are multiplied by before they are
-                                        ///< written to target_tile
-    const Real* row_factors = nullptr;  ///< another complex factor for each row of `factors`
-    index_t columns = 0;                ///< 8 or 16
-    bool inverse = false;               ///< conjugates what is read from and written to columns
+    const Real* factors = nullptr;         ///< tile that results are multiplied by before they are
+                                           ///< written to target_tile
+    const Real* row_factors = nullptr;     ///< another complex factor for each row of `factors`
+    const LineSet<Real>* lines = nullptr;  ///< source and target instead of columns and tiles
+    index_t columns = 0;                   ///< 8 or 16
+    bool inverse = false;                  ///< conjugates what is read from and written to columns
 };
 
 template <class Real>
@@ -50,6 +62,9 @@ class ColumnFft {
 
     /// Returns the complex samples of scratch memory that a transform needs, aligned like a Buffer.
     static index_t scratch_samples(index_t length) { return 2 * length * most_columns; }
+
+    /// Returns the number of columns of lines that are transformed at once.
+    static index_t line_lanes(index_t width);
 
     /// Columns to read: sample first + n of column c is data[n * stride + c], n < count. All other
     /// samples count as zeros and are not read.
@@ -77,8 +92,8 @@ class ColumnFft {
     void inverse(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
 
-    /// Transforms between columns and tiles. `scratch` holds 2 · length · columns real numbers if
-    /// the source is a tile, else twice as many.
+    /// Transforms between columns and tiles, or lines. `scratch` holds 2 · length · columns real
+    /// numbers if the source is a tile, else twice as many.
     void run(const ColumnTransform<Real>& transform, Real* scratch) const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/row_fft.hpp"
+#include "cpu/fft/row_fft.hpp"
 
 #include "convolume/error.hpp"
 
