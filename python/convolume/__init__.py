@@ -49,10 +49,10 @@ __version__: str = version()
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "ConvolumeWarning", "Convolver",
            "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
            "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
-           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Unavailable", "__version__",
-           "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
-           "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
-           "wiener"]
+           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Unavailable",
+           "__version__", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process",
+           "process", "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
+           "richardson_lucy", "save", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.
