@@ -9,6 +9,7 @@ first. The Python package must be on PYTHONPATH, for example build/dev/python.
 """
 
 import argparse
+import functools
 import json
 import time
 from pathlib import Path
@@ -60,16 +61,17 @@ def main():
     for name, up, down, dtype in CASES:
         values = random.standard_normal(arguments.samples).astype(dtype)
         x = library.asarray(values)
-        found, want = getattr(signal, name)(x, up, down, **options), getattr(peer, name)(x, up, down)
+        ours = functools.partial(getattr(signal, name), x, up, down, **options)
+        theirs = functools.partial(getattr(peer, name), x, up, down)
+        found, want = ours(), theirs()
         difference = float(abs(found - want).max() / abs(want).max())
         assert difference < (1e-5 if dtype in ("float32", "complex64") else 1e-13), difference
         del found, want
-        theirs, ours = least_ms([lambda: getattr(peer, name)(x, up, down),
-                                 lambda: getattr(signal, name)(x, up, down, **options)], arguments.rounds, wait)
-        rows.append({"call": f"{name} {up}/{down} {dtype}", "peer": peer.__name__, "peer_ms": theirs,
-                     "convolume_ms": ours, "ratio": theirs / ours, "difference": difference})
-        print(f"| {name} {up}/{down} {dtype} | {theirs:.2f} | {ours:.2f} | {theirs / ours:.1f} | {difference:.1e} |",
-              flush=True)
+        peer_ms, own_ms = least_ms([theirs, ours], arguments.rounds, wait)
+        rows.append({"call": f"{name} {up}/{down} {dtype}", "peer": peer.__name__, "peer_ms": peer_ms,
+                     "convolume_ms": own_ms, "ratio": peer_ms / own_ms, "difference": difference})
+        print(f"| {name} {up}/{down} {dtype} | {peer_ms:.2f} | {own_ms:.2f} | {peer_ms / own_ms:.1f} "
+              f"| {difference:.1e} |", flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -33,6 +33,13 @@ index_t thousandths(double hz) {
     return static_cast<index_t>(rounded);
 }
 
+// Returns a rate in hertz with all its digits.
+std::string hertz_text(index_t thousandths) {
+    std::string text = message(thousandths / 1000);
+    if (thousandths % 1000 != 0) text += message('.', thousandths % 1000 + 1000).erase(1, 1);
+    return text + " Hz";
+}
+
 }  // namespace
 
 RateChange rate_change(double from_hz, double to_hz) {
@@ -40,8 +47,8 @@ RateChange rate_change(double from_hz, double to_hz) {
     const index_t common = std::gcd(from, to);
     const RateChange change{to / common, from / common};
     if (std::max(change.up, change.down) > most_factor)
-        throw InvalidArgument(message("from ", from_hz, " Hz to ", to_hz, " Hz is a factor of ",
-                                      change.up, '/', change.down,
+        throw InvalidArgument(message("from ", hertz_text(from), " to ", hertz_text(to),
+                                      " is a factor of ", change.up, '/', change.down,
                                       ", whose filter would be too long; choose a rate that has a "
                                       "larger common divisor, or --up and --down near this ratio"));
     return change;

@@ -178,13 +178,45 @@ HWY_INLINE void sum_groups(const PolyphaseTaps<Real>& phases, index_t first, con
     }
 }
 
+// Computes whole cycles of results, as many as a group has results. The results of a group are a
+// cycle apart and have equal taps, which are read once for four of them.
+template <class Real>
+HWY_INLINE void sum_cycles(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples,
+                           bool accumulate, Real* out) {
+    constexpr int group = group_results<Real>;
+    index_t q = first, base = -phases.newest[first];
+    for (index_t n = 0; n < phases.cycle; ++n) {
+        const Real* x[group];
+        const Real* h[group];
+        Real sums[group];
+        const Real* const newest = samples + (base + phases.newest[q]);
+        for (int i = 0; i < group; ++i) {
+            x[i] = newest + i * phases.samples_per_cycle;
+            h[i] = phases.taps + phases.begin[q];
+        }
+        sum_group<true>(phases, x, h, sums);
+        for (int i = 0; i < group; ++i) {
+            Real& result = out[n + i * phases.cycle];
+            result = accumulate ? result + sums[i] : sums[i];
+        }
+        if (++q == phases.cycle) {
+            q = 0;
+            base += phases.samples_per_cycle;
+        }
+    }
+}
+
 template <class Real>
 HWY_INLINE void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first,
                                const Real* samples, bool accumulate, Real* out, index_t count) {
-    if (phases.cycle == 1)
-        sum_groups<true>(phases, first, samples, accumulate, out, count);
-    else
-        sum_groups<false>(phases, first, samples, accumulate, out, count);
+    if (phases.cycle == 1) return sum_groups<true>(phases, first, samples, accumulate, out, count);
+    const index_t block = group_results<Real> * phases.cycle;
+    for (; count >= block; count -= block) {
+        sum_cycles(phases, first, samples, accumulate, out);
+        samples += group_results<Real> * phases.samples_per_cycle;
+        out += block;
+    }
+    if (count > 0) sum_groups<false>(phases, first, samples, accumulate, out, count);
 }
 
 #endif

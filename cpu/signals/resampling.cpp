@@ -48,6 +48,9 @@ class Polyphase : public PreparedResampling {
         const index_t rows = results.shape.z * results.shape.y;
         index_t chunk = std::clamp<index_t>(
             chunk_samples * phases_.cycle / phases_.samples_per_cycle, 64, chunk_results);
+        // Whole cycles are summed fastest, most_polyphase_results of them together.
+        const index_t cycles = most_polyphase_results * phases_.cycle;
+        if (chunk > cycles) chunk -= chunk % cycles;
         chunk = std::min(chunk, results.shape.x);
         if (chunk == 0 || rows == 0) return;
         const index_t chunks = ceil_div(results.shape.x, chunk);

@@ -15,7 +15,8 @@ from ._gpu_numbers import GpuNumbers
 from ._run import Device, parse_device, thread_count
 from ._sums import Array
 
-Extension = Literal["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect", "line"]
+Extension = Literal["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect",
+                    "line"]
 ResultCount = Literal["full", "same"] | int
 
 
@@ -191,7 +192,7 @@ class Resampler:
         if samples.shape[-1] == 0:
             samples = np.empty((*samples.shape[:-1], 0), self._dtype)
         if not np.can_cast(samples.dtype, self._dtype, "same_kind"):
-            raise InvalidArgument(f"a block of {samples.dtype} where {self._dtype} is resampled: name its type as dtype")
+            raise InvalidArgument(f"a block of {samples.dtype} where {self._dtype} is resampled: name it as dtype")
         return self._shaped(self._core.push(samples.astype(self._dtype, copy=False)))
 
     def finish(self) -> np.ndarray:

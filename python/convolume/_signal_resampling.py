@@ -259,7 +259,7 @@ def _decimated_by_iir(signals: Array, q: int, order: int, ftype: Any, axis: int,
     """Computes decimate() by an IIR filter, through SciPy or CuPy."""
     is_on_gpu = isinstance(signals, GpuNumbers)
     if is_on_gpu and signals.module.__name__ != "cupy":
-        raise InvalidArgument("an IIR filter on a GPU is computed by CuPy: give an array of CuPy, or choose ftype 'fir'")
+        raise InvalidArgument("an IIR filter on a GPU is computed by CuPy: give its arrays, or choose ftype 'fir'")
     module: Any = (importlib.import_module("cupyx.scipy.signal") if is_on_gpu
                    else _scipy_signal("a decimation by an IIR filter"))
     samples = signals.array if is_on_gpu else signals

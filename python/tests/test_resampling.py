@@ -102,10 +102,10 @@ def test_decimate(data, type_, q, zero_phase, seed):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (dict(up=0, down=1), ">= 1"), (dict(up=1.5, down=1), "integer"), (dict(up="a", down=1), "integer"),
-    (dict(up=2, down=1, padtype="odd"), "padtype must be one of"), (dict(up=2, down=1, padtype="mean", cval=1), "cval"),
-    (dict(up=2, down=1, window=np.eye(2)), "1-D"), (dict(up=2, down=1, axis=3), "axis 3"),
-    (dict(up=2, down=1, device="gpu"), "host memory"),
+    ({"up": 0, "down": 1}, ">= 1"), ({"up": 1.5, "down": 1}, "integer"), ({"up": "a", "down": 1}, "integer"),
+    ({"up": 2, "down": 1, "padtype": "odd"}, "padtype must be one of"),
+    ({"up": 2, "down": 1, "padtype": "mean", "cval": 1}, "cval"), ({"up": 2, "down": 1, "window": np.eye(2)}, "1-D"),
+    ({"up": 2, "down": 1, "axis": 3}, "axis 3"), ({"up": 2, "down": 1, "device": "gpu"}, "host memory"),
 ])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
