@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
-from ._channels import Channelizer, Synthesizer, channelize, dual_prototype, prototype_filter, synthesize
+from ._channels import Channelizer, Synthesizer, channelize, synthesize
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
 from ._deconvolve import Deconvolver, richardson_lucy, wiener
@@ -34,6 +34,7 @@ from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
 from ._resample import Resampler
+from ._prototypes import dual_prototype, prototype_filter
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
 

@@ -11,6 +11,7 @@ from ._arrays import give_back, is_double, readable
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
+from ._prototypes import taps_of
 from ._run import Devices, Progress, engines, progress_bar
 
 
@@ -68,51 +69,6 @@ def _defaults(keywords: Any) -> dict[str, Any]:
                        step=None)
 
 
-def _taps(taps: Any, what: str) -> list[float]:
-    if taps is None:
-        return []
-    row = readable(taps, what)
-    if row.ndim != 1 or row.size == 0 or row.dtype.kind == "c":
-        raise InvalidArgument(f"{what} is one array of real taps, not an array of shape {row.shape} and type "
-                              f"{row.dtype}")
-    return row.astype(np.float64).tolist()
-
-
-def prototype_filter(channels: int, taps_per_channel: int, window: str = "hamming") -> np.ndarray:
-    """Returns the taps of a lowpass for `channels` channels: a sinc times a window, divided by its sum.
-
-    Its response falls to one half at the edges of a channel. The taps are those of
-    ``scipy.signal.firwin(channels * taps_per_channel, 1 / channels, window=…)``.
-
-    Parameters
-    ----------
-    channels, taps_per_channel : int
-    window : {"hamming", "hann", "kaiser:BETA", "rectangular"}
-    """
-    return np.asarray(_core.prototype_filter(channels, taps_per_channel, window))
-
-
-def dual_prototype(prototype: Any, channels: int, step: int | None = None) -> tuple[np.ndarray, float]:
-    """Returns the taps with which :class:`Synthesizer` reconstructs a signal best, and the error of a reconstruction.
-
-    Parameters
-    ----------
-    prototype : array of taps
-        The prototype of the :class:`Channelizer`.
-    channels : int
-    step : int, optional
-        Samples from frame to frame. None stands for `channels`.
-
-    Returns
-    -------
-    taps : array
-    error : float
-        RMS error of the reconstruction of white noise, relative to the noise.
-    """
-    taps, error = _core.dual_prototype(_taps(prototype, "the prototype"), channels, step or channels)
-    return np.asarray(taps), error
-
-
 def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.ChannelizerOptions:
     if arguments.get("precision") is None:
         arguments["precision"] = "float64" if double else "float32"
@@ -120,7 +76,7 @@ def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.Ch
     options = _core.ChannelizerOptions(**{name: arguments[name] for name in keywords
                                           if arguments.get(name) is not None})
     options.channels = channels
-    options.prototype = _taps(arguments.get("prototype"), "the prototype")
+    options.prototype = taps_of(arguments.get("prototype"), "the prototype")
     return options
 
 
@@ -338,7 +294,7 @@ class Synthesizer:
         dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
         self._core = _core.Synthesizer(_options(channels, self._arguments, is_double(dtype)), dtype,
                                        engines(self._arguments),
-                                       _taps(options.get("synthesis_taps"), "synthesis_taps"))
+                                       taps_of(options.get("synthesis_taps"), "synthesis_taps"))
         self._stream: _core.SynthesizerStream | None = None
         self._batch: tuple[int, ...] = ()
         self.dtype: np.dtype[Any] = self._core.signal_type

@@ -17,18 +17,20 @@ import pytest
 import convolume
 from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem, _run
 
-TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "PsfOptions", "PhantomOptions", "Camera")
+TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "PsfOptions",
+          "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
          convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
-         convolume.FilterBank, convolume.make_psf, convolume.psf_facts, convolume.refine_psf, convolume.Phantom,
+         convolume.FilterBank, convolume.channelize, convolume.Channelizer, convolume.synthesize,
+         convolume.Synthesizer, convolume.make_psf, convolume.psf_facts, convolume.refine_psf, convolume.Phantom,
          convolume.Camera, convolume.save, convolume.process)
 
 
 def default_texts(function):
     """Returns the keywords of a function, each with its default as text."""
     parameters = inspect.signature(function).parameters.values()
-    return {one.name: "np.float32" if one.default is np.float32 else repr(one.default)
+    return {one.name: f"np.{one.default.__name__}" if one.default in (np.float32, np.complex64) else repr(one.default)
             for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is not one.empty}
 
 

@@ -127,7 +127,7 @@ def check_bad_input(folder):
             ([signal, "--channels", 8, "--first", 9000, "-o", "a.npy"], 2, "--first"),
             ([signal, "--channels", 8, "--window", "kaiser", "-o", "a.npy"], 2, "kaiser:BETA"),
             ([signal, "--channels", 8, "--prototype", folder / "signals.npy", "-o", "a.npy"], 65, "one row"),
-            ([folder / "none.npy", "--channels", 8, "-o", "a.npy"], 3, "none.npy")):
+            ([folder / "none.npy", "--channels", 8, "-o", "a.npy"], 66, "none.npy")):
         done = run(arguments, status)
         check(word in done.stderr.decode(), arguments, done.stderr.decode())
         check(done.stderr.decode().count("\n") <= 1, arguments, "more than one line")
