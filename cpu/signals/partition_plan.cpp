@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/partition_plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/stream_team.hpp"
 
+#include <system_error>
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
