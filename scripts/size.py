@@ -30,8 +30,12 @@ OTHERS_SIGNATURES = ("python/convolume/ndimage.py", "python/convolume/restoratio
 ONE_FILE_EACH = ("deconvolve/methods/",)
 # Headers that only one file includes, with the reason why they are files of their own.
 INTERFACES = {
+    "cli/filter/live.hpp": "steps of a run, which the options start",
     "cpu/signals/cost.hpp": "the model of time, apart from the engine that it is for",
     "cpu/signals/cpu_filter_engine.hpp": "makes an engine: what engines/ sees of a folder",
+    "cpu/signals/stream_engine.hpp": "what signals/ sees of cpu/ for live signals",
+    "cpu/signals/stream_level.hpp": "with its includer it would exceed the longest file",
+    "cpu/signals/stream_team.hpp": "threads, apart from what they compute",
     "cpu/volumes/plane_passes.hpp": "what deconvolve/ sees of cpu/",
     "decompose/network.hpp": "compiled for each instruction set",
     "deconvolve/executors/element_passes.hpp": "keeps CUDA kernels of 59 lengths in files of their own",

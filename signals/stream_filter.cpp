@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/stream_filter.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <variant>
 
 #include "convolume/error.hpp"

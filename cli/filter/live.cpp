@@ -13,7 +13,7 @@
 
 namespace convolume::cli {
 
-void BlockTimes::add(double seconds) {
+void PushTimes::add(double seconds) {
     ++blocks_;
     longest_ = std::max(longest_, seconds);
     const auto step = static_cast<index_t>(steps_in_octave * std::log2(seconds / shortest));
@@ -21,7 +21,7 @@ void BlockTimes::add(double seconds) {
     ++counts_[static_cast<std::size_t>(std::clamp<index_t>(step, 0, most))];
 }
 
-double BlockTimes::quantile(double part) const {
+double PushTimes::quantile(double part) const {
     const auto wanted = static_cast<index_t>(std::ceil(part * static_cast<double>(blocks_)));
     index_t counted = 0;
     for (std::size_t step = 0; step < counts_.size(); ++step)

@@ -15,7 +15,7 @@
 namespace convolume::cli {
 
 /// Times of the blocks of a stream, which may be endless: counts of times of about equal length.
-class BlockTimes {
+class PushTimes {
   public:
     void add(double seconds);
     index_t blocks() const { return blocks_; }
@@ -59,7 +59,7 @@ class LiveSteps : public RunSteps {
     std::vector<FilterFile> filters_;
     std::optional<StreamFilter> filter_;
     io::FrameFormat format_;
-    BlockTimes times_;
+    PushTimes times_;
     index_t frames_ = 0;  ///< number of frames that were read
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/partition_plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,7 @@ std::vector<PartitionLevel> levels_of(const std::vector<index_t>& sizes,
     index_t tap = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const bool last = i + 1 == sizes.size();
-        const index_t end = last ? problem.taps : 2 * sizes[i + 1] - problem.block;
+        const index_t end = last ? problem.taps : 2 * sizes[i + 1];
         if (tap >= problem.taps) return {};
         const index_t count = std::max<index_t>(1, ceil_div(end - tap, sizes[i]));
         levels.push_back({sizes[i], count, tap});

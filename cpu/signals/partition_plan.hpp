@@ -27,9 +27,9 @@ struct PartitionProblem {
     index_t sample_size;  ///< bytes of a real sample
 };
 
-/// Returns the partition of least predicted time. The first level has partitions of a block. Work
-/// for a block of a later level, of m times the size, may be spread over m blocks: its partitions
-/// begin at tap (2m - 1) · block or later. Sizes are powers of two times the block.
+/// Returns the partition of least predicted time. The first level has partitions of a block. A
+/// later level, of partitions of m blocks, begins at tap 2m · block or later: the work for m blocks
+/// may then be spread over the next m. Sizes are powers of two times the block.
 std::vector<PartitionLevel> plan_partitions(const PartitionProblem& problem);
 
 /// Returns the predicted nanoseconds of one complex transform of `length` samples.

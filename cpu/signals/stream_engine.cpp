@@ -171,21 +171,19 @@ void StreamEngine<Real>::begin_levels() noexcept {
 }
 
 template <class Real>
-void StreamEngine<Real>::take_inputs(const Real* const* inputs) noexcept {
-    for (index_t i = 0; i < routing_.inputs; ++i) {
-        Real* const to = history_.at(i, position_);
-        has_bad_sample_[index_of(i)] = 0;
-        if (inputs[i] == nullptr) {
-            std::fill_n(to, block_, Real{});
-            continue;
-        }
-        std::copy_n(inputs[i], block_, to);
-        if (pixels::all_finite(to, block_)) continue;
-        has_bad_sample_[index_of(i)] = 1;
-        std::copy_n(to, block_, received_.as<Real>() + i * block_);
-        for (index_t n = 0; n < block_; ++n)
-            if (!std::isfinite(to[n])) to[n] = 0;
+void StreamEngine<Real>::take_input(index_t input, const Real* samples) noexcept {
+    Real* const to = history_.at(input, position_);
+    has_bad_sample_[index_of(input)] = 0;
+    if (samples == nullptr) {
+        std::fill_n(to, block_, Real{});
+        return;
     }
+    std::copy_n(samples, block_, to);
+    if (pixels::all_finite(to, block_)) return;
+    has_bad_sample_[index_of(input)] = 1;
+    std::copy_n(to, block_, received_.as<Real>() + input * block_);
+    for (index_t n = 0; n < block_; ++n)
+        if (!std::isfinite(to[n])) to[n] = 0;
 }
 
 template <class Real>
@@ -193,40 +191,41 @@ void StreamEngine<Real>::push(const Real* const* inputs, Real* const* outputs) n
     const NoDenormals no_denormals;
     take_prepared();
     begin_levels();
-    take_inputs(inputs);
-    // First the portions of the levels, from the longest one, then the blocks of the inputs.
+    // First the portions of the levels, from the longest one, which need only earlier blocks. Then
+    // the blocks of the inputs.
     const auto lanes = static_cast<index_t>(team_.threads());
     const index_t portions = (static_cast<index_t>(levels_.size()) - 1) * lanes;
     team_.run(portions + routing_.inputs, [&](index_t task, int thread) {
         const NoDenormals none;
+        Real* const scratch = scratch_[index_of(thread)].as<Real>();
         if (task < portions) {
             StreamLevel<Real>& level = *levels_[levels_.size() - 1 - index_of(task / lanes)];
-            level.run(position_, task % lanes, history_, scratch_[index_of(thread)].as<Real>());
-        } else {
-            do_task(task - portions, thread, outputs);
+            return level.run(position_, task % lanes, history_, scratch);
         }
+        const index_t input = task - portions;
+        take_input(input, inputs[input]);
+        levels_[0]->transform_input(position_, input, thread, history_, scratch);
+        // The output of an input of its own does not wait for other inputs.
+        if (!routing_.is_matrix) finish_output(input, thread, outputs[input]);
     });
     if (routing_.is_matrix)
         team_.run(routing_.outputs, [&](index_t output, int thread) {
             const NoDenormals none;
             finish_output(output, thread, outputs[output]);
         });
+    remember_bad_samples();
+    end_fade();
+    ++position_;
+}
+
+template <class Real>
+void StreamEngine<Real>::remember_bad_samples() noexcept {
     for (index_t i = 0; i < routing_.inputs; ++i) {
         if (has_bad_sample_[index_of(i)] == 0) continue;
         const Real* const samples = received_.as<Real>() + i * block_;
         for (index_t n = 0; n < block_; ++n)
             if (!std::isfinite(samples[n])) last_bad_[index_of(i)] = position_ * block_ + n;
     }
-    end_fade();
-    ++position_;
-}
-
-template <class Real>
-void StreamEngine<Real>::do_task(index_t task, int thread, Real* const* outputs) noexcept {
-    levels_[0]->transform_input(position_, task, thread, history_,
-                                scratch_[index_of(thread)].as<Real>());
-    // The output of an input of its own does not wait for other inputs.
-    if (!routing_.is_matrix) finish_output(task, thread, outputs[task]);
 }
 
 template <class Real>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cpu/signals/stream_level.hpp"
-#include "cpu/signals/thread_team.hpp"
+#include "cpu/signals/stream_team.hpp"
 
 namespace convolume::cpu {
 
@@ -50,8 +50,8 @@ class StreamEngine {
     int other() const { return 1 - active_; }
     void take_prepared() noexcept;
     void begin_levels() noexcept;
-    void take_inputs(const Real* const* inputs) noexcept;
-    void do_task(index_t task, int thread, Real* const* outputs) noexcept;
+    void take_input(index_t input, const Real* samples) noexcept;
+    void remember_bad_samples() noexcept;
     void finish_output(index_t output, int thread, Real* result) noexcept;
     void add_levels(index_t output, int set, Real* result) const noexcept;
     void mark_not_finite(index_t output, Real* result) const noexcept;
@@ -64,7 +64,7 @@ class StreamEngine {
     std::vector<PartitionLevel> partitions_;
     std::vector<std::unique_ptr<StreamLevel<Real>>> levels_;
     InputHistory<Real> history_;
-    ThreadTeam team_;
+    StreamTeam team_;
     std::vector<Buffer> scratch_;  ///< of each thread, with a block of results at its beginning
 
     index_t position_ = 0;  ///< number of blocks before this one

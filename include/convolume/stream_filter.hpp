@@ -83,9 +83,9 @@ class CONVOLUME_API StreamFilter {
     std::string to_string() const;  ///< returns a few lines for people
 
     /// Filters the next block. `inputs` has inputs() pointers to `samples` samples, `outputs` has
-    /// outputs() pointers. A null input is silent. Outputs may be inputs. Result n of a block is
-    /// the sum of h[k] x[n-k] over the taps k. Throws InvalidArgument if `samples` is not block(),
-    /// or if the pointers are not of the filter's precision.
+    /// outputs() pointers. A null input is silent. Output c may be the array of input c. Result n
+    /// of a block is the sum of h[k] x[n-k] over the taps k. Throws InvalidArgument if `samples` is
+    /// not block(), or if the pointers are not of the filter's precision.
     void push(const float* const* inputs, float* const* outputs, index_t samples);
     void push(const double* const* inputs, double* const* outputs, index_t samples);
 

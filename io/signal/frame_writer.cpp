@@ -31,7 +31,8 @@ std::string wav_header(const FrameFormat& format, std::uint64_t data_bytes) {
     append(bytes, std::min(data_bytes + chunks_bytes, largest_uint32), 4);
     bytes += "WAVEfmt ";
     append(bytes, 16, 4);
-    append(bytes, is_integer ? WavFormat::integers : WavFormat::floating_point, 2);
+    const int tag = is_integer ? WavFormat::integers : WavFormat::floating_point;
+    append(bytes, static_cast<std::uint64_t>(tag), 2);
     append(bytes, channels, 2);
     append(bytes, rate, 4);
     append(bytes, rate * channels * width, 4);

@@ -2,14 +2,24 @@
 """Filters for live signals, block by block."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import readable
 from ._errors import InvalidArgument
+from ._options import with_keywords
 from ._run import thread_count
+
+
+class StreamKeywords(TypedDict, total=False):
+    """Keywords of :class:`StreamFilter`."""
+
+    channels: int | None
+    dtype: Any
+    max_taps: int | None
+    workers: int | None
 
 
 class StreamFilter:
@@ -72,15 +82,16 @@ class StreamFilter:
     507
     """
 
-    def __init__(self, filters: Any, block: int = 256, *, channels: int | None = None, dtype: Any = np.float32,
-                 max_taps: int | None = None, workers: int | None = 1) -> None:
-        self._dtype = np.dtype(dtype)
+    @with_keywords(StreamKeywords, {"channels": None, "dtype": np.float32, "max_taps": None, "workers": 1})
+    def __init__(self, filters: Any, block: int = 256, **options: Unpack[StreamKeywords]) -> None:
+        self._dtype = np.dtype(options.get("dtype", np.float32))
         if self._dtype not in (np.float32, np.float64):
             raise InvalidArgument(f"streams are filtered in float32 or float64, not in {self._dtype}")
         taps = _taps(filters)
         self._dimensions = taps.ndim
-        self._core = _core.StreamFilter(taps, block, taps.ndim == 3, channels or 0, self._dtype == np.float64,
-                                        max_taps or 0, thread_count(workers))
+        self._core = _core.StreamFilter(taps, block, taps.ndim == 3, options.get("channels") or 0,
+                                        self._dtype == np.float64, options.get("max_taps") or 0,
+                                        thread_count(options.get("workers", 1)))
         self._block = block
 
     @property

@@ -73,6 +73,7 @@ TEST_CASE("deconvolve: iterations end if they gain little") {
     const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 200;
+    options.background = 0;
     for (const auto method : {DeconvolveMethod::richardson_lucy,
                               DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
         options.method = method;

@@ -15,15 +15,15 @@ namespace convolume::cpu {
 /// A team of a caller and other threads. These wait for work in a short loop, then sleep until the
 /// caller wakes them (a futex on Linux). A thread that the system delays, delays only tasks that it
 /// has begun: the caller does all others.
-class ThreadTeam {
+class StreamTeam {
   public:
     static constexpr index_t most_tasks = (1 << 20) - 1;
 
     /// Starts threads - 1 threads. They have the priority of the calling thread.
-    explicit ThreadTeam(int threads);
-    ~ThreadTeam();
-    ThreadTeam(const ThreadTeam&) = delete;
-    ThreadTeam& operator=(const ThreadTeam&) = delete;
+    explicit StreamTeam(int threads);
+    ~StreamTeam();
+    StreamTeam(const StreamTeam&) = delete;
+    StreamTeam& operator=(const StreamTeam&) = delete;
 
     int threads() const { return static_cast<int>(others_.size()) + 1; }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/signals/thread_team.hpp"
+#include "cpu/signals/stream_team.hpp"
+
+#include <system_error>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -22,7 +24,7 @@ void pause_briefly() {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int threads) {
+StreamTeam::StreamTeam(int threads) {
     others_.reserve(static_cast<std::size_t>(threads - 1));
     try {
         for (int thread = 1; thread < threads; ++thread)
@@ -32,14 +34,14 @@ ThreadTeam::ThreadTeam(int threads) {
     }
 }
 
-ThreadTeam::~ThreadTeam() {
+StreamTeam::~StreamTeam() {
     is_over_.store(true);
     round_.fetch_add(1);
     round_.notify_all();
     for (std::thread& thread : others_) thread.join();
 }
 
-void ThreadTeam::run_tasks(index_t tasks, Function function, const void* work) noexcept {
+void StreamTeam::run_tasks(index_t tasks, Function function, const void* work) noexcept {
     if (others_.empty() || tasks < 2) {
         for (index_t i = 0; i < tasks; ++i) function(work, i, 0);
         return;
@@ -59,7 +61,7 @@ void ThreadTeam::run_tasks(index_t tasks, Function function, const void* work) n
     }
 }
 
-void ThreadTeam::take_tasks(int thread) noexcept {
+void StreamTeam::take_tasks(int thread) noexcept {
     for (;;) {
         const std::uint64_t ticket = ticket_.fetch_add(1, std::memory_order_acq_rel);
         if ((ticket & mask) >= (ticket >> bits & mask)) return;
@@ -68,7 +70,7 @@ void ThreadTeam::take_tasks(int thread) noexcept {
     }
 }
 
-void ThreadTeam::serve(int thread) noexcept {
+void StreamTeam::serve(int thread) noexcept {
     while (!is_over_.load()) {
         const int round = round_.load(std::memory_order_acquire);
         take_tasks(thread);
