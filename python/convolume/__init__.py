@@ -33,8 +33,8 @@ from ._image import Image
 from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
-from ._resample import Resampler
 from ._prototypes import dual_prototype, prototype_filter
+from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
 
