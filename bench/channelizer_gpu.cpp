@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-#include "convolume/channelizer.hpp"
+#include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 

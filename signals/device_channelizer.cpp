@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/channelizer.hpp"
+#include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
 #include "signals/channel_problem.hpp"

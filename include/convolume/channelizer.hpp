@@ -17,7 +17,6 @@
 #include <string_view>
 #include <vector>
 
-#include "convolume/device.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/export.hpp"
@@ -182,58 +181,6 @@ class CONVOLUME_API ChannelizerStream {
     ExecutionReport push(const ConstImageView& signals, const ImageView& frames,
                          const ExecutionContext& context = {});
     void reset();  ///< starts again before sample 0
-
-  private:
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
-};
-
-/// Options of DeviceChannelizer beside those of the channels.
-struct DeviceChannelizerOptions {
-    int device = 0;  ///< CUDA's device number
-    /// Type of the signals: real or complex numbers of the precision, or int8 or int16 if
-    /// ChannelizerOptions::interleaved is set.
-    PixelType signal_type = PixelType::complex64;
-    index_t signals = 1;  ///< number of signals
-    bool tail = false;    ///< also frames after the end of the signals that depend on them
-};
-
-/// Divides signals of one shape in the memory of one GPU. Powers of two from 256 to 16384 channels
-/// (8192 in double precision) are computed by one CUDA kernel, which reads the signal about once.
-/// @code{.cpp}
-/// const index_t samples = 1 << 20;
-/// ChannelizerOptions options;
-/// options.channels = 1024;
-/// const DeviceChannelizer channelizer(options, samples);
-/// std::complex<float>*signal = nullptr, *frames = nullptr;
-/// cudaMalloc(&signal, samples * sizeof(*signal));
-/// cudaMalloc(&frames, channelizer.frames() * 1024 * sizeof(*frames));
-/// cudaMemset(signal, 0, samples * sizeof(*signal));
-/// channelizer.execute(signal, frames);
-/// cudaDeviceSynchronize();
-/// cudaFree(frames);
-/// cudaFree(signal);
-/// @endcode
-class CONVOLUME_API DeviceChannelizer {
-  public:
-    /// Plans, and copies the prototype. Only the constructor waits for the device. Under
-    /// NanPolicy::error signals are not searched for NaN, which propagate; NanPolicy::zero is
-    /// refused. Throws as Channelizer does, and Unavailable if there is no such device.
-    DeviceChannelizer(const ChannelizerOptions& options, index_t samples,
-                      const DeviceChannelizerOptions& device = {});
-    ~DeviceChannelizer();
-    DeviceChannelizer(DeviceChannelizer&&) noexcept;
-    DeviceChannelizer& operator=(DeviceChannelizer&&) noexcept;
-
-    const ChannelizerPlan& plan() const;
-    index_t frames() const;  ///< returns the number of frames of each signal
-    /// Returns the bytes of device memory that are held, beside the caller's arrays.
-    index_t device_bytes() const;
-
-    /// Enqueues the work on the CUDA stream `stream` and returns: no synchronization, no
-    /// allocation. Arrays are in the device's memory, contiguous, and do not overlap: signals ×
-    /// samples, and signals × frames() × stored_channels. Throws InvalidArgument or DeviceFailure.
-    void execute(const void* signals, void* frames, DeviceStream stream = {}) const;
 
   private:
     struct Impl;

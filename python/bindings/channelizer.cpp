@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/channelizer.hpp"
+#include "convolume/device.hpp"
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"

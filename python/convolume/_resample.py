@@ -171,7 +171,7 @@ class Resampler:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of results."""
-        return np.dtype(self._core.result_type)
+        return self._core.result_type
 
     def push(self, block: Any) -> np.ndarray:
         """Takes the next samples, and returns the results that they complete.
@@ -222,5 +222,5 @@ class Resampler:
         yield self.finish()
 
     def _shaped(self, results: Any) -> np.ndarray:
-        made = np.asarray(results)[0]
-        return made[0] if self._signals is None else made
+        made = np.asarray(results)
+        return made.reshape(-1) if self._signals is None else made.reshape(self._signals, -1)
