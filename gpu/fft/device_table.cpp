@@ -10,6 +10,7 @@
 #include "gpu/fft/plan.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/shared_memory.hpp"
 
 namespace convolume::gpu {
 
@@ -84,19 +85,13 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
-    // Bytes of shared memory that each CUDA kernel may take so far.
-    static std::map<std::pair<int, const void*>, index_t> largest_shared_bytes;
     const std::lock_guard lock(mutex);
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});
     if (found != resident_of.end()) return found->second;
     if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
 
-    index_t& most = largest_shared_bytes[{device, cuda_kernel}];
-    most = std::max(most, shared_bytes);
-    check(cudaFuncSetAttribute(cuda_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(most)),
-          "setting the shared memory of a pass");
+    allow_shared_bytes(cuda_kernel, shared_bytes, "setting the shared memory of a pass");
     int per_unit = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, cuda_kernel, threads,
                                                         static_cast<std::size_t>(shared_bytes)),

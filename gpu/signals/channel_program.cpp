@@ -12,6 +12,7 @@
 #include "gpu/runtime/cufft_library.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/runtime/transfers.hpp"
 #include "gpu/signals/channel_kernel.hpp"
@@ -53,10 +54,8 @@ class ChannelProgram : public DeviceChannelProgram {
                 can_run(kernel.kernel, kernel.shared_bytes, spec.device))
                 cuda_kernel_ = &kernel;
         if (cuda_kernel_) {
-            check(cudaFuncSetAttribute(cuda_kernel_->kernel,
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(cuda_kernel_->shared_bytes)),
-                  "setting the shared memory of frames");
+            allow_shared_bytes(cuda_kernel_->kernel, cuda_kernel_->shared_bytes,
+                               "setting the shared memory of frames");
             twiddles_ = device_twiddles<Real>(segment_plan(cuda_kernel_->channels), stream);
         } else {
             plan_transforms();

@@ -8,6 +8,7 @@
 #include "convolume/cuda/detail/segment_device.cuh"
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/signals/device_filters.hpp"
 #include "gpu/signals/direct_kernel.hpp"
 
@@ -42,10 +43,8 @@ class SumsFilters : public DeviceFilters {
         bytes_ = static_cast<index_t>(host.size() * sizeof(Sample));
         device_taps_ = pool.take(bytes_, "filters");
         copy_to_device(device_taps_.get(), host.data(), bytes_, stream);
-        check(cudaFuncSetAttribute(sums_cuda_kernel<Real, Sample>,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(Shape::shared_bytes(taps_padded_))),
-              "setting the shared memory of sums");
+        allow_shared_bytes(reinterpret_cast<const void*>(sums_cuda_kernel<Real, Sample>),
+                           Shape::shared_bytes(taps_padded_), "setting the shared memory of sums");
     }
 
     index_t workspace_bytes(index_t, index_t) const override { return 0; }

@@ -11,6 +11,7 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/signals/device_filters.hpp"
 #include "gpu/signals/resample_kernel.hpp"
@@ -83,10 +84,8 @@ class DevicePhases : public DeviceResampling {
         taps_ = DeviceMemory(device, bytes, "taps");
         const CudaStream stream;
         copy_to_device(taps_.data(), table.data(), bytes, stream);
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel_of<Sample, Tap>(shape_)),
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape_.shared_bytes)),
-              "setting the shared memory of resampling");
+        allow_shared_bytes(reinterpret_cast<const void*>(kernel_of<Sample, Tap>(shape_)),
+                           shape_.shared_bytes, "setting the shared memory of resampling");
     }
 
     index_t bytes() const override { return taps_.bytes(); }

@@ -45,8 +45,7 @@ void from_device(void* data, const gpu::DeviceMemory& memory, index_t bytes) {
 }
 
 // Executes twice into poisoned memory. Returns a description of the first defect, or "".
-std::string device_defect(const BankCase& c) {
-    DeviceFilterBank bank = make_device_bank(c);
+std::string device_defect(const BankCase& c, const DeviceFilterBank& bank) {
     if (bank.sample_type() != c.sample_type()) return "signals of another type";
     const Volume signals = signals_of(c, bank.sample_type());
     const gpu::DeviceMemory source = on_device(signals.view().data, signals.bytes());
@@ -121,7 +120,7 @@ TEST_CASE(
         const BankCase c = random_case(random);
         std::string wrong;
         try {
-            wrong = device_defect(c);
+            wrong = device_defect(c, make_device_bank(c));
         } catch (const Unavailable&) {
             // The automatic method always finds a solution; a given method has limits.
             if (c.options.method == FilterMethod::automatic)
@@ -137,6 +136,17 @@ TEST_CASE(
         CHECK(wrong.empty());
     }
     CHECK(3 * refusals < static_cast<int>(cases));
+}
+
+TEST_CASE("device filter bank: banks of fewer taps leave others their shared memory", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("banks of different lengths"));
+    BankCase many = make_bank_case(random, 5000, {300, 300, 300, 300});
+    BankCase few = make_bank_case(random, 5000, {3});
+    many.options.method = few.options.method = FilterMethod::direct;
+    const DeviceFilterBank first = make_device_bank(many), second = make_device_bank(few);
+    CHECK(device_defect(many, first).empty());
+    CHECK(device_defect(few, second).empty());
 }
 
 TEST_CASE("device filter bank: the position of a peak counts samples as the caller does", "[gpu]") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/volumes/direct/direct_instances.cuh"
 #include "gpu/volumes/direct/direct_job.hpp"
 #include "gpu/volumes/direct/direct_kernel.hpp"
@@ -97,12 +98,8 @@ class DirectTransform : public RingTransform {
         const DirectCudaKernel cuda_kernel = direct_cuda_kernel_for<T>(layout_);
         const index_t shared =
             cuda_kernel.shared_bytes + (job.groups_per_sum > 0 ? DirectShape::sums_bytes : 0);
-        constexpr index_t granted = 48 << 10;
-        if (shared > granted)
-            check(cudaFuncSetAttribute(cuda_kernel.function,
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shared)),
-                  "setting the shared memory of sums in space");
+        allow_shared_bytes(cuda_kernel.function, shared,
+                           "setting the shared memory of sums in space");
         void* arguments[] = {&job};
         check(cudaLaunchKernel(
                   cuda_kernel.function, dim3(static_cast<unsigned>(thread_blocks(job))),
