@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/device.hpp"
-
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/device.hpp"
 
 namespace convolume::python {
 
