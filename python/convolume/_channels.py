@@ -175,7 +175,7 @@ class Channelizer:
     def push(self, block: Any) -> np.ndarray:
         """Takes the next samples of a stream, and returns the frames that are now complete.
 
-        The first block sets the shape of the batch, until :meth:`reset`.
+        The first block sets the shape of the batch, until :meth:`Channelizer.reset`.
         """
         flat, axis, batch = self._rows(block)
         if self._stream is None:

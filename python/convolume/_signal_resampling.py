@@ -88,8 +88,8 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
         times the sampling rate, after division of `up` and `down` by common factors. Windows other than Kaiser's need
         SciPy.
     padtype : str
-        How signals continue beyond their ends: a mode of :func:`upfirdn`, or "mean", "median", "minimum" or "maximum"
-        of the samples along `axis`.
+        How signals continue beyond their ends: a mode of :func:`convolume.signal.upfirdn`, or "mean", "median",
+        "minimum" or "maximum" of the samples along `axis`.
     cval : number, optional
         Value beyond the ends with padtype "constant", 0 by default.
     device, workers

@@ -41,7 +41,7 @@ class StreamFilter:
     dtype : {numpy.float32, numpy.float64}
         Type of the computation and of the results.
     max_taps : int, optional
-        Most taps of the filters that :meth:`replace` will get, if they are more than now.
+        Most taps of the filters that :meth:`StreamFilter.replace` will get, if they are more than now.
     workers : int or None
         Number of threads that share a block. More than one pay for many channels only. None: all processors.
 
@@ -131,12 +131,12 @@ class StreamFilter:
 
     @property
     def is_replacing(self) -> bool:
-        """Whether filters of :meth:`replace` are not yet in full use."""
+        """Whether filters of :meth:`StreamFilter.replace` are not yet in full use."""
         return self._core.is_replacing
 
     @property
     def max_replace_delay(self) -> int:
-        """Most samples from :meth:`replace` to the beginning of its fade."""
+        """Most samples from :meth:`StreamFilter.replace` to the beginning of its fade."""
         return self._core.max_replace_delay
 
     def push(self, block: Any, out: np.ndarray | None = None) -> np.ndarray:
@@ -146,7 +146,7 @@ class StreamFilter:
         ----------
         block : array of inputs × block, or of block samples if there is one input
             Samples of any real type.
-        out : array of outputs × block and :attr:`dtype`, contiguous, optional
+        out : array of outputs × block and :attr:`StreamFilter.dtype`, contiguous, optional
             Receives the results.
 
         Returns
@@ -179,7 +179,7 @@ class StreamFilter:
         ----------
         pieces : iterable of arrays of inputs × samples, or of samples if there is one input
         tail : bool
-            Also yield the :attr:`taps` - 1 results behind the last sample.
+            Also yield the :attr:`StreamFilter.taps` - 1 results behind the last sample.
 
         Yields
         ------
@@ -201,7 +201,8 @@ class StreamFilter:
             yield self._filtered(padded, is_row)[..., :left]
 
     def flush(self) -> np.ndarray:
-        """Returns the :attr:`taps` - 1 results behind the last block, outputs × samples. Then calls :meth:`reset`."""
+        """Returns the :attr:`StreamFilter.taps` - 1 results behind the last block, outputs × samples. Then calls
+        :meth:`StreamFilter.reset`."""
         silence = np.zeros((self.inputs, -(-(self.taps - 1) // self._block) * self._block), self._dtype)
         results = self._filtered(silence, False)[:, :self.taps - 1]
         self.reset()
@@ -212,11 +213,11 @@ class StreamFilter:
 
         The results fade from those of the old filters to those of the new ones, which are the results that each would
         give if it had always been there. Another thread may push meanwhile. The fade begins at most
-        :attr:`max_replace_delay` samples later. Until it ends, a block may take twice as long.
+        :attr:`StreamFilter.max_replace_delay` samples later. Until it ends, a block may take twice as long.
 
         Parameters
         ----------
-        filters : array with the dimensions of the first filters, and up to :attr:`taps` taps
+        filters : array with the dimensions of the first filters, and up to :attr:`StreamFilter.taps` taps
         fade : int, optional
             Length of the fade in samples; None: a block.
         """

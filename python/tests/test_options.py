@@ -23,8 +23,8 @@ DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
          convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
          convolume.FilterBank, convolume.channelize, convolume.Channelizer, convolume.synthesize,
-         convolume.Synthesizer, convolume.make_psf, convolume.psf_facts, convolume.refine_psf, convolume.Phantom,
-         convolume.Camera, convolume.save, convolume.process)
+         convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts, convolume.refine_psf,
+         convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
 
 
 def default_texts(function):
