@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import wave
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
@@ -132,6 +133,12 @@ with tempfile.TemporaryDirectory() as folder:
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4096,), }".ljust(117) + "\n"
         Path(name + ".npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
                                         + struct.pack("<4096f", *([1.0] * 4096)))
+    Path("recording.ci16").write_bytes(bytes(range(256)) * 64)
+    with wave.open("music.wav", "wb") as music:
+        music.setnchannels(2)
+        music.setsampwidth(2)
+        music.setframerate(44100)
+        music.writeframes(bytes(range(256)) * 64)
     made = [run(COMMAND, "phantom", "--size", "8,32,32", *voxel, "-o", "image.tif", "-q"),
             run(COMMAND, "psf", "--na", "0.9", "--ni", "1.33", "--wavelength", "520nm", *voxel, "--size", "5,9,9", "-o",
                 "psf.tif", "-q")]
