@@ -37,13 +37,13 @@ class Synthesis : public ChannelSynthesis {
              int threads, const ExecutionContext& context) const override {
         const index_t overlapping = ceil_div(spec_.taps(), spec_.step) + 1;
         const index_t at_once = std::max(2 * overlapping, ceil_div(samples_of_section, spec_.step));
-        const index_t most_rows = at_once + overlapping;
+        const index_t rows_in_memory = at_once + overlapping;
         const index_t pitch = row_pitch(), each = scratch_reals();
         const auto memory =
-            memory_.take(bytes_of<Real>(checked_multiply(pitch, most_rows) + each * threads),
+            memory_.take(bytes_of<Real>(checked_multiply(pitch, rows_in_memory) + each * threads),
                          threads, "putting a signal together");
         Section section{static_cast<Real*>(memory.data()), {0, 0}};
-        Real* const scratch = section.rows + pitch * most_rows;
+        Real* const scratch = section.rows + pitch * rows_in_memory;
         const index_t sections = ceil_div(range.count(), at_once * spec_.step);
         for (index_t s = 0; s < sections; ++s) {
             const index_t begin = range.begin + s * at_once * spec_.step;

@@ -28,6 +28,11 @@ def is_double(*types: np.dtype) -> bool:
     return any(dtype.kind in "iu" and dtype.itemsize > 2 or dtype.char in "dD" for dtype in types)
 
 
+def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the type of the real parts of numbers of a type."""
+    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+
+
 def readable(array: Any, what: str) -> np.ndarray:
     """Returns `array` as a NumPy array of one of TYPES. Such an array is returned itself, with any strides.
 

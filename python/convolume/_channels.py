@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, is_double, readable
+from ._arrays import give_back, is_double, readable, real_type
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
@@ -118,7 +118,7 @@ class Channelizer:
     @with_keywords(ChannelizerKeywords, _defaults(ChannelizerKeywords))
     def __init__(self, channels: int, **options: Unpack[ChannelizerKeywords]) -> None:
         self._arguments: dict[str, Any] = dict(options)
-        self.dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
+        self.dtype: np.dtype[Any] = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
         self._options = _options(channels, self._arguments, is_double(self.dtype))
         self._core = _core.Channelizer(self._options, self.dtype, engines(self._arguments))
         self._on_gpus: dict[tuple[Any, ...], _core.DeviceChannelizer] = {}
@@ -148,7 +148,7 @@ class Channelizer:
         batch = signals.shape[:axis] + signals.shape[axis + 1:]
         kind: np.dtype[Any] = self._core.signal_type
         if self._numbers == 2:
-            kind = signals.dtype if signals.dtype in (np.int8, np.int16) else np.empty(0, kind).real.dtype
+            kind = signals.dtype if signals.dtype.name in ("int8", "int16") else real_type(kind)
         samples = signals.along_last(axis).of_type(kind)
         count, rows = samples.shape[-1] // self._numbers, int(np.prod(batch, dtype=np.int64))
         key = signals.device, kind, rows, count, tail
@@ -251,11 +251,12 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     array([0., 0., 0., 1., 0., 0., 0., 0.])
     """
     tail, progress, stream = options.pop("tail", False), options.pop("progress", None), options.pop("stream", None)
+    form: Any = options
     if type(signals) is not np.ndarray and is_on_gpu(signals):
-        bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **options)
+        bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **form)
         return bank(signals, tail=tail, stream=stream)
     whole = readable(signals, "the signal")
-    bank = Channelizer(channels, dtype=whole.dtype, **options)
+    bank = Channelizer(channels, dtype=whole.dtype, **form)
     return give_back(bank(whole, tail=tail, progress=progress), signals)
 
 
@@ -372,4 +373,5 @@ def synthesize(frames: Any, channels: int, **options: Unpack[SynthesizeKeywords]
         otherwise with the error that :func:`dual_prototype` states.
     """
     samples, progress = options.pop("samples", None), options.pop("progress", None)
-    return Synthesizer(channels, **options)(frames, samples=samples, progress=progress)
+    form: Any = options
+    return Synthesizer(channels, **form)(frames, samples=samples, progress=progress)

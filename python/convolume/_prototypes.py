@@ -18,7 +18,8 @@ def taps_of(taps: Any, what: str) -> list[float]:
     if row.ndim != 1 or row.size == 0 or row.dtype.kind == "c":
         raise InvalidArgument(f"{what} is one array of real taps, not an array of shape {row.shape} and type "
                               f"{row.dtype}")
-    return row.astype(np.float64).tolist()
+    numbers: list[float] = row.astype(np.float64).tolist()
+    return numbers
 
 
 def prototype_filter(channels: int, taps_per_channel: int, window: str = "hamming") -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES
+from ._arrays import TYPES, real_type
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._run import Device, parse_device, thread_count
@@ -108,7 +108,7 @@ def _device_plan(taps: bytes, tap_type: np.dtype[Any], dtype: np.dtype[Any], dev
 
 def in_type_of(taps: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Returns real taps in the precision of the samples if these are floating-point numbers, as SciPy does."""
-    return taps.astype(np.empty(0, dtype).real.dtype) if dtype.kind in "fc" else taps
+    return taps.astype(real_type(dtype)) if dtype.kind in "fc" else taps
 
 
 @functools.lru_cache(maxsize=16)

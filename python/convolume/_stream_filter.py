@@ -85,7 +85,7 @@ class StreamFilter:
     @with_keywords(StreamKeywords, {"channels": None, "dtype": np.float32, "max_taps": None, "workers": 1})
     def __init__(self, filters: Any, block: int = 256, **options: Unpack[StreamKeywords]) -> None:
         self._dtype = np.dtype(options.get("dtype", np.float32))
-        if self._dtype not in (np.float32, np.float64):
+        if self._dtype.name not in ("float32", "float64"):
             raise InvalidArgument(f"streams are filtered in float32 or float64, not in {self._dtype}")
         taps = _taps(filters)
         self._dimensions = taps.ndim
