@@ -16,8 +16,8 @@ namespace convolume {
 
 namespace {
 
-constexpr index_t least_block = 32, largest_block = 4096, most_taps = index_t{1} << 24;
-constexpr index_t most_channels = 1 << 16;
+constexpr index_t least_block = 32, largest_block = 4096, most_live_taps = index_t{1} << 24;
+constexpr index_t most_live_channels = 1 << 16;
 
 void check_options(const StreamFilterOptions& options) {
     if (options.block < least_block || options.block > largest_block)
@@ -27,12 +27,12 @@ void check_options(const StreamFilterOptions& options) {
         throw InvalidArgument(message("blocks of ", options.block,
                                       " samples, a number with a prime factor above 13, cannot be "
                                       "transformed; take a power of two"));
-    if (options.channels < 0 || options.channels > most_channels)
+    if (options.channels < 0 || options.channels > most_live_channels)
         throw InvalidArgument(
-            message(options.channels, " channels: a filter has 1 to ", most_channels));
-    if (options.max_taps < 0 || options.max_taps > most_taps)
+            message(options.channels, " channels: a filter has 1 to ", most_live_channels));
+    if (options.max_taps < 0 || options.max_taps > most_live_taps)
         throw InvalidArgument(
-            message("filters of up to ", options.max_taps, " taps: the most are ", most_taps));
+            message("filters of up to ", options.max_taps, " taps: the most are ", most_live_taps));
     check_threads(options.threads);
 }
 
@@ -49,16 +49,17 @@ void check_filters(const ConstImageView& filters, const StreamFilterOptions& opt
             message("filters of shape ", shape.z, " × ", shape.y, " × ", shape.x,
                     " are a matrix of outputs × inputs × taps, but one filter for "
                     "each channel is requested"));
-    if (shape.y > most_channels || shape.z > most_channels)
+    if (shape.y > most_live_channels || shape.z > most_live_channels)
         throw InvalidArgument(message("filters for ", std::max(shape.y, shape.z),
-                                      " channels: the most are ", most_channels));
+                                      " channels: the most are ", most_live_channels));
     const bool is_shared = !options.is_matrix && shape.y == 1;
     if (options.channels > 0 && !is_shared && options.channels != shape.y)
         throw InvalidArgument(
             message(options.channels, " channels and ", shape.y,
                     " filters; give one filter for each channel, or one for all"));
-    if (shape.x > most_taps)
-        throw InvalidArgument(message("filters of ", shape.x, " taps: the most are ", most_taps));
+    if (shape.x > most_live_taps)
+        throw InvalidArgument(
+            message("filters of ", shape.x, " taps: the most are ", most_live_taps));
 }
 
 cpu::StreamRouting routing_of(const ConstImageView& filters, const StreamFilterOptions& options) {
