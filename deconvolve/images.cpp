@@ -237,6 +237,7 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
         const bool differs = std::abs(background.level - level) > doubt;
         if (!background.is_certain || differs || found.includes_haze) {
             loaded.background = level;
+            loaded.is_under_haze = true;
             loaded.background_error =
                 0.5 * (found.includes_haze ? level - std::max(found.least, offset) : most - offset);
             const bool is_doubtful = !found.includes_haze && most - offset > doubt;

@@ -23,7 +23,8 @@ struct LoadedImage {
     double bright_level = 0;
     std::optional<double> darkest;           ///< DeconvolveReport::darkest
     std::optional<double> background_error;  ///< DeconvolveReport::background_error
-    index_t negative_pixels = 0;             ///< number of negative pixels, which were set to 0
+    bool is_under_haze = false;
+    index_t negative_pixels = 0;  ///< number of negative pixels, which were set to 0
     /// Number of pixels marked as saturated (richardson_lucy::not_compared).
     index_t saturated_pixels = 0;
     /// Gain and offset, given by the caller or estimated. The offset leaves the model of methods

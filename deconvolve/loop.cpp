@@ -290,6 +290,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.background = loaded.background;
     report.darkest = loaded.darkest;
     report.background_error = loaded.background_error;
+    report.is_under_haze = loaded.is_under_haze;
     report.light = loaded.mean - loaded.background;
     report.photons = loaded.noise;
     report.has_gain = loaded.has_gain;

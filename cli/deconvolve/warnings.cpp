@@ -200,7 +200,7 @@ namespace {
 
 /// Returns the share of its light by which a result may be wrong if its background is.
 double doubtful_light(const DeconvolveReport& volume) {
-    if (!volume.background_error || !(volume.light > 0)) return 0;
+    if (!volume.is_under_haze || !volume.background_error || !(volume.light > 0)) return 0;
     return *volume.background_error / volume.light;
 }
 

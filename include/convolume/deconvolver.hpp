@@ -297,10 +297,11 @@ struct DeconvolveReport {
     /// the range in which it may be under haze. Not set if the background was given, or is 0
     /// because nothing tells it.
     std::optional<double> background_error;
-    double light = 0;       ///< mean of the compared pixels above the background
-    int searched = 0;       ///< number of iterations that searched for the number (hold_out)
-    PhotonScale photons;    ///< scale in use: the offset, and the gain of photons
-    bool has_gain = false;  ///< whether the gain was given or estimated; otherwise it is 1
+    bool is_under_haze = false;  ///< whether haze over the whole image hides the background
+    double light = 0;            ///< mean of the compared pixels above the background
+    int searched = 0;            ///< number of iterations that searched for the number (hold_out)
+    PhotonScale photons;         ///< scale in use: the offset, and the gain of photons
+    bool has_gain = false;       ///< whether the gain was given or estimated; otherwise it is 1
     /// Standard error of an offset that was estimated from the noise. Not set if the offset was
     /// given, or is 0 because the noise does not tell it.
     std::optional<double> offset_error;

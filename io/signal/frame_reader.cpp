@@ -16,9 +16,7 @@
 namespace convolume::io {
 namespace {
 
-constexpr const char* source = "standard input";
-constexpr index_t most_format_bytes = 4096;
-constexpr int most_riff_chunks = 10000;
+constexpr const char* standard_input = "standard input";
 constexpr std::size_t riff_bytes = 12;  ///< of the name, the size and the kind of a RIFF file
 
 void check_frames(index_t frames, const SignalInfo& info, const ImageView& channels) {
@@ -36,8 +34,9 @@ class PipeFrames : public FrameReader {
     void cancel() final { pipe_.cancel(); }
     void check_end() const override {
         if (cut_bytes_ > 0)
-            throw BadData(message(source, " ended within a sample: after its last frame of ",
-                                  frame_bytes_, " bytes came ", cut_bytes_,
+            throw BadData(message(standard_input,
+                                  " ended within a sample: after its last frame of ", frame_bytes_,
+                                  " bytes came ", cut_bytes_,
                                   "; it is cut, or of another type or number of channels"));
     }
 
@@ -101,8 +100,8 @@ class RawFrames : public PipeFrames {
     void skip(index_t bytes) {
         std::vector<char> unused(static_cast<std::size_t>(bytes));
         if (const index_t there = pipe_.read(unused.data(), bytes); there < bytes)
-            throw BadData(
-                message(source, " ended after ", there, " of the ", bytes, " bytes of its header"));
+            throw BadData(message(standard_input, " ended after ", there, " of the ", bytes,
+                                  " bytes of its header"));
     }
 
     StoredType type_;
@@ -115,7 +114,7 @@ class WavFrames : public PipeFrames {
   public:
     explicit WavFrames(int descriptor) : PipeFrames(descriptor), format_({}, false) {
         read_header();
-        check_format(format_, source);
+        check_format(format_, standard_input);
         info_ = format_.signal_info(unknown_samples);
         frame_bytes_ = format_.frame_bytes;
     }
@@ -140,7 +139,7 @@ class WavFrames : public PipeFrames {
     void check_end() const override {
         PipeFrames::check_end();
         if (left_ && *left_ >= frame_bytes_)
-            throw BadData(message(source, " ended ", *left_,
+            throw BadData(message(standard_input, " ended ", *left_,
                                   " bytes before the end that its header names; it is truncated, "
                                   "send it again"));
     }
@@ -149,14 +148,14 @@ class WavFrames : public PipeFrames {
     std::string take(std::size_t bytes) {
         std::string taken(bytes, '\0');
         if (pipe_.read(taken.data(), static_cast<index_t>(bytes)) < static_cast<index_t>(bytes))
-            throw BadData(message(source,
+            throw BadData(message(standard_input,
                                   " ended within the header of its WAV; it is truncated, "
                                   "send it again"));
         return taken;
     }
 
     [[noreturn]] static void refuse(const std::string& why) {
-        throw BadData(message(source, " cannot be read as WAV: ", why, "; it is damaged"));
+        throw BadData(message(standard_input, " cannot be read as WAV: ", why, "; it is damaged"));
     }
 
     /// Reads up to the first sample.
@@ -166,7 +165,7 @@ class WavFrames : public PipeFrames {
         const bool is_large = head.starts_with("RF64") || head.starts_with("BW64");
         if (there < static_cast<index_t>(riff_bytes) || !(is_large || head.starts_with("RIFF")) ||
             head.substr(8) != "WAVE")
-            throw InvalidArgument(sentence("samples on ", source,
+            throw InvalidArgument(sentence("samples on ", standard_input,
                                            " are no WAV (RIFF or RF64) and say nothing of their "
                                            "type; name it (",
                                            OptionName{"raw_type"}, ")"));
@@ -240,7 +239,7 @@ std::unique_ptr<FrameReader> open_frame_pipe(int descriptor, const OpenSignalOpt
                                              std::optional<index_t> channels) {
     constexpr index_t most_channels = 1 << 16;
     if (options.raw_signals || options.raw_samples)
-        throw InvalidArgument(sentence("channels on ", source,
+        throw InvalidArgument(sentence("channels on ", standard_input,
                                        " come frame by frame, not one signal after another; leave "
                                        "that out (",
                                        OptionName{"raw_signals"}, ")"));

@@ -11,6 +11,9 @@
 namespace convolume::io {
 
 inline constexpr std::uint64_t largest_uint32 = 0xFFFFFFFF;
+/// Bytes of the RIFF chunks that are kept, and the most RIFF chunks of a file that is not damaged.
+inline constexpr index_t most_format_bytes = 4096;
+inline constexpr int most_riff_chunks = 10000;
 
 /// Returns the number of `width` bytes at byte `at`; 0 if it is not within `bytes`.
 std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width, bool big_endian);

@@ -16,9 +16,6 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t most_format_bytes = 4096;
-constexpr int most_riff_chunks = 10000;
-
 /// The two RIFF chunks that are needed to read samples.
 struct WavChunks {
     std::string format;  ///< content of the RIFF chunk "fmt "

@@ -36,6 +36,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["background"] = report.background;
     facts["darkest"] = report.darkest;
     facts["background_error"] = report.background_error;
+    facts["is_under_haze"] = report.is_under_haze;
     facts["light"] = report.light;
     facts["negative_pixels"] = report.negative_pixels;
     facts["saturated_pixels"] = report.saturated_pixels;

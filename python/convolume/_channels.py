@@ -247,7 +247,7 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     --------
     >>> import numpy as np, convolume
     >>> tone = np.exp(2j * np.pi * 3 / 8 * np.arange(800))
-    >>> np.abs(convolume.channelize(tone, 8)[:, -1]).round(3)
+    >>> np.abs(convolume.channelize(tone, 8)[:, -1]).round(2)
     array([0., 0., 0., 1., 0., 0., 0., 0.])
     """
     tail, progress, stream = options.pop("tail", False), options.pop("progress", None), options.pop("stream", None)

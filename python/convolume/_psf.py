@@ -136,8 +136,9 @@ def warn_of_saturation(pixels: np.ndarray) -> None:
 
 def _doubtful_light(report: dict[str, Any]) -> float:
     """Returns the share of its light by which a result may be wrong if its background is."""
-    error = report.get("background_error")
-    return error / report["light"] if error is not None and report["light"] > 0 else 0.0
+    if not report.get("is_under_haze") or report["background_error"] is None or report["light"] <= 0:
+        return 0.0
+    return float(report["background_error"] / report["light"])
 
 
 def _doubt_of(report: dict[str, Any]) -> str:

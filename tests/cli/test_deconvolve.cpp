@@ -174,7 +174,7 @@ TEST_CASE("deconvolve: the report has the method, iterations and likelihood") {
     const CommandResult held = inputs.run({"-v", "--stop", "auto", "--gain", "2"});
     CHECK(contains(held.err, "search, iteration 1 of 80, log-likelihood -"));
     CHECK(contains(held.err, ", gain 2"));
-    const CommandResult quiet = inputs.run({"-q", "--iterations", "3", "--background", "90"});
+    const CommandResult quiet = inputs.run({"-q", "--iterations", "3"});
     CHECK(quiet.err.empty());
     CHECK(quiet.out.empty());
 
