@@ -169,13 +169,13 @@ class WavFrames : public PipeFrames {
                                            " are no WAV (RIFF or RF64) and say nothing of their "
                                            "type; name it (",
                                            OptionName{"raw_type"}, ")"));
-        const std::uint64_t size = number_at(head, 4, 4, false);
+        const std::uint64_t size = number_of_bytes_at(head, 4, 4, false);
         std::uint64_t large_samples = 0;
         bool has_format = false;
         for (int count = 0; count < most_riff_chunks; ++count) {
             const std::string chunk = take(8);
             const std::string name = chunk.substr(0, 4);
-            const std::uint64_t bytes = number_at(chunk, 4, 4, false);
+            const std::uint64_t bytes = number_of_bytes_at(chunk, 4, 4, false);
             if (name == "data") {
                 if (!has_format) refuse("it does not say what its samples are");
                 const bool is_elsewhere = is_large && bytes == largest_uint32;
@@ -190,7 +190,7 @@ class WavFrames : public PipeFrames {
             if (bytes > most_format_bytes && (name == "fmt " || name == "ds64"))
                 refuse(message("one of its chunks has ", bytes, " bytes"));
             const std::string content = take_chunk(bytes, name == "fmt " || name == "ds64");
-            if (name == "ds64") large_samples = number_at(content, 8, 8, false);
+            if (name == "ds64") large_samples = number_of_bytes_at(content, 8, 8, false);
             if (name != "fmt ") continue;
             format_ = WavFormat(content, false);
             has_format = true;

@@ -8,8 +8,8 @@
 
 namespace convolume::io {
 
-std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width,
-                        bool big_endian) {
+std::uint64_t number_of_bytes_at(std::string_view bytes, std::size_t at, std::size_t width,
+                                 bool big_endian) {
     if (at + width > bytes.size()) return 0;
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < width; ++i) {
@@ -27,7 +27,7 @@ bool means_unknown(std::uint64_t size) {
 
 WavFormat::WavFormat(std::string_view chunk, bool is_big_endian) : big_endian(is_big_endian) {
     const auto number = [&](std::size_t at, std::size_t bytes) {
-        return static_cast<index_t>(number_at(chunk, at, bytes, big_endian));
+        return static_cast<index_t>(number_of_bytes_at(chunk, at, bytes, big_endian));
     };
     constexpr int extensible = 0xFFFE;
     tag = static_cast<int>(number(0, 2));

@@ -16,7 +16,8 @@ inline constexpr index_t most_format_bytes = 4096;
 inline constexpr int most_riff_chunks = 10000;
 
 /// Returns the number of `width` bytes at byte `at`; 0 if it is not within `bytes`.
-std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width, bool big_endian);
+std::uint64_t number_of_bytes_at(std::string_view bytes, std::size_t at, std::size_t width,
+                                 bool big_endian);
 
 /// Tells whether a size of 32 bits means that the program did not know the size. Programs that
 /// write to a pipe store a number near 2 GiB (SoX 0x7FFFF000, others 0x7FFFFFFF or 0x80000000) or

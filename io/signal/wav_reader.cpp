@@ -53,11 +53,11 @@ class WavChunkFinder {
             if (head.size() < 40 || head.substr(24, 4) != "wave")
                 refuse("it is Wave64 of something else than sound");
             at_ = 40;
-            check_size(number_at(head, 16, 8, false));
+            check_size(number_of_bytes_at(head, 16, 8, false));
             return;
         }
         at_ = 12;
-        const std::uint64_t size = number_at(head, 4, 4, layout_.big_endian);
+        const std::uint64_t size = number_of_bytes_at(head, 4, 4, layout_.big_endian);
         if (layout_.has_large_sizes) return;
         is_size_unknown_ =
             means_unknown(size) && size + 8 != static_cast<std::uint64_t>(file.size());
@@ -111,7 +111,8 @@ class WavChunkFinder {
         std::string head(static_cast<std::size_t>(layout_.header_bytes()), '\0');
         file_.read(at_, head.data(), layout_.header_bytes());
         at_ += layout_.header_bytes();
-        size_ = number_at(head, layout_.name_bytes, layout_.size_bytes, layout_.big_endian);
+        size_ =
+            number_of_bytes_at(head, layout_.name_bytes, layout_.size_bytes, layout_.big_endian);
         if (layout_.size_includes_header) {
             const auto header = static_cast<std::uint64_t>(layout_.header_bytes());
             if (size_ < header) refuse("a chunk is shorter than its own header");
@@ -130,8 +131,8 @@ class WavChunkFinder {
     void read_large_sizes() {
         const std::string sizes = content(most_format_bytes);
         if (sizes.size() < 16) refuse("its chunk of sizes is too short");
-        check_size(number_at(sizes, 0, 8, false));
-        large_samples_ = number_at(sizes, 8, 8, false);
+        check_size(number_of_bytes_at(sizes, 0, 8, false));
+        large_samples_ = number_of_bytes_at(sizes, 8, 8, false);
     }
     index_t size_of_samples() const {
         const bool elsewhere =

@@ -149,8 +149,8 @@ def check_sizes_in_zstandard():
                     size = int.from_bytes(frame[6:6 + (1 << field)], "little")
                     check(frame[:4] == b"\x28\xb5\x2f\xfd" and field == 3, kind, target, "header", frame[:14].hex())
                     check(size == rows * page.imagewidth * page.dtype.itemsize, kind, target, "has a size of", size)
-            run("convolve", target, "delta.npy", "-o", "o.npy", "-q", "--overwrite", "--output-type", "same", "--method",
-                "direct")
+            run("convolve", target, "delta.npy", "-o", "o.npy", "-q", "--overwrite", "--output-type", "same",
+                "--method", "direct")
             pixels = tifffile.imread("tall.tif").astype(kind)
             check(np.array_equal(np.load("o.npy"), pixels), kind, target, "other pixels")
 
