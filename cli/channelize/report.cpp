@@ -2,25 +2,10 @@
 // Reports of `convolume channelize`: sentences for people, JSON for programs.
 
 #include "cli/channelize/command.hpp"
+#include "cli/text/extents.hpp"
 #include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
-
-namespace {
-
-/// Returns the extents as JSON; an unknown extent is null.
-nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const index_t extent : dims) {
-        if (extent == unknown_samples)
-            json.push_back(nullptr);
-        else
-            json.push_back(extent);
-    }
-    return json;
-}
-
-}  // namespace
 
 std::string ChannelizeSteps::type_text() const {
     const auto named = io::stored_type_of_name(request_.output);

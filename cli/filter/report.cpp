@@ -2,18 +2,12 @@
 // Reports of `convolume filter`: sentences for people, JSON for programs.
 
 #include "cli/filter/command.hpp"
+#include "cli/text/extents.hpp"
 #include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-std::string extents_text(const std::vector<index_t>& dims) {
-    std::string text;
-    for (const index_t extent : dims)
-        text += (text.empty() ? "" : "×") + (extent == unknown_samples ? "?" : message(extent));
-    return text;
-}
 
 std::string plan_line(const FilterPlan& plan, bool whole) {
     std::string text = to_string(plan.method);
@@ -21,13 +15,6 @@ std::string plan_line(const FilterPlan& plan, bool whole) {
     return text + message(" on ", plan.engine, ", chunks of ", plan.chunk, " in ",
                           format_bytes(plan.stream_bytes), ", predicted ",
                           format_duration(plan.seconds), whole ? "" : " for each");
-}
-
-/// Returns the extents as JSON; an unknown extent is null.
-nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
-    nlohmann::ordered_json json = dims;
-    if (dims.back() == unknown_samples) json.back() = nullptr;
-    return json;
 }
 
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info) {

@@ -2,26 +2,10 @@
 // Reports of `convolume resample`: sentences for people, JSON for programs.
 
 #include "cli/resample/command.hpp"
+#include "cli/text/extents.hpp"
 #include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
-
-namespace {
-
-std::string extents_text(const std::vector<index_t>& dims) {
-    std::string text;
-    for (const index_t extent : dims)
-        text += (text.empty() ? "" : "×") + (extent == unknown_samples ? "?" : message(extent));
-    return text;
-}
-
-nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
-    nlohmann::ordered_json json = dims;
-    if (dims.back() == unknown_samples) json.back() = nullptr;
-    return json;
-}
-
-}  // namespace
 
 std::string ResampleSteps::type_text() const {
     const auto named = io::stored_type_of_name(request_.output);
