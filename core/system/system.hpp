@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::system {
@@ -34,11 +35,11 @@ void unmap_memory(void* memory, index_t bytes) noexcept;
 
 /// Opens a file without a name in `folder`, which the system removes when it is closed, however the
 /// process ends. Returns its descriptor, or -1 with the reason in errno.
-int open_nameless_file(const std::string& folder);
+CONVOLUME_API int open_nameless_file(const std::string& folder);
 
 /// Takes space on the disk for part of a file, so that writing cannot fail for lack of it. Returns
 /// 0 or an error number, EOPNOTSUPP if the file system cannot do so.
-int reserve_space(int file, index_t offset, index_t bytes);
+CONVOLUME_API int reserve_space(int file, index_t offset, index_t bytes);
 
 /// Read and write at most `bytes` at `offset`. Return the number of bytes moved, or -1 with the
 /// reason in errno.
@@ -47,6 +48,6 @@ index_t write_at(int file, const void* source, std::size_t bytes, index_t offset
 
 /// Returns when all data of a file are on disk: 0, or -1 with the reason in errno.
 int sync_file(int file);
-void close_file(int file) noexcept;
+CONVOLUME_API void close_file(int file) noexcept;
 
 }  // namespace convolume::system
