@@ -74,6 +74,7 @@ def main():
         print("| work | s | iterations and transforms, s | write, s | host memory, GiB |\n|---|---|---|---|---|")
         print(f"| a copy of the same bytes | {timed(lambda: copied(folder))[0]:.1f} | | | |", flush=True)
         rows = {"20 iterations": ["--iterations", "20"],
+                "the same, background and offset given": ["--iterations", "20", "--background", "100", "--offset", "95"],
                 "20 iterations, 12 GiB of the GPU": ["--iterations", "20", "--max-gpu-mem", "12G"],
                 "`--stop auto`": ["--stop", "auto"], "the same iterations by hand": []}
         found = 0

@@ -60,7 +60,7 @@ struct ResultStorage {
     PixelType computed = PixelType::float32;  ///< type in which the result is computed
     ScratchImage::Place place = ScratchImage::Place::file;
     index_t box_bytes = 0;  ///< bytes that are scaled at a time
-    int threads = 1;        ///< at most so many look at samples
+    int threads = 1;        ///< most threads that check samples
 };
 
 /// Returns the bytes to scale at a time, for a memory limit of the run.
