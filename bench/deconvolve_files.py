@@ -74,7 +74,8 @@ def main():
         print("| work | s | iterations and transforms, s | write, s | host memory, GiB |\n|---|---|---|---|---|")
         print(f"| a copy of the same bytes | {timed(lambda: copied(folder))[0]:.1f} | | | |", flush=True)
         rows = {"20 iterations": ["--iterations", "20"],
-                "the same, background and offset given": ["--iterations", "20", "--background", "100", "--offset", "95"],
+                "the same, background and offset given": ["--iterations", "20", "--background", "100", "--offset",
+                                                          "95"],
                 "20 iterations, 12 GiB of the GPU": ["--iterations", "20", "--max-gpu-mem", "12G"],
                 "`--stop auto`": ["--stop", "auto"], "the same iterations by hand": []}
         found = 0
@@ -86,7 +87,7 @@ def main():
             phases = report["seconds"]
             print(f"| {name} ({found}) | {seconds:.1f} | {phases['convolve']:.1f} | {phases['write']:.1f} | "
                   f"{report['peak_resident_bytes'] / 2**30:.2f} |", flush=True)
-        if not filecmp.cmp(folder / "out2.tif", folder / "out3.tif", shallow=False):
+        if not filecmp.cmp(folder / "out3.tif", folder / "out4.tif", shallow=False):
             sys.exit("the results of --stop auto and of as many iterations by hand differ")
 
 
