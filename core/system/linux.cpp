@@ -34,6 +34,17 @@ void on_fork(void (*before)(), void (*in_child)()) {
     pthread_atfork(before, nullptr, in_child);
 }
 
+ThreadPointer::ThreadPointer(void (*release)(void*)) noexcept
+    : has_key_(pthread_key_create(&key_, release) == 0) {}
+
+ThreadPointer::~ThreadPointer() {
+    if (has_key_) pthread_key_delete(key_);
+}
+
+bool ThreadPointer::set(void* value) noexcept {
+    return has_key_ && pthread_setspecific(key_, value) == 0;
+}
+
 void* allocate_aligned(index_t bytes, index_t alignment) {
     return std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(bytes));
 }

@@ -23,6 +23,24 @@ bool has_other_threads();
 /// may be null.
 void on_fork(void (*before)(), void (*in_child)());
 
+/// A pointer that each thread has a value of its own for, at first null. When a thread ends,
+/// `release` gets its value unless that is null. The system ends the whole process if it has no
+/// memory for the destructor of a thread_local object; here a function reports that.
+class ThreadPointer {
+  public:
+    explicit ThreadPointer(void (*release)(void*)) noexcept;
+    ~ThreadPointer();
+    ThreadPointer(const ThreadPointer&) = delete;
+    ThreadPointer& operator=(const ThreadPointer&) = delete;
+
+    /// Sets the value of this thread. Returns false if the system refuses.
+    bool set(void* value) noexcept;
+
+  private:
+    unsigned key_ = 0;
+    bool has_key_ = false;
+};
+
 /// Returns memory at a multiple of `alignment`, which is a power of two and divides `bytes`, or
 /// null.
 void* allocate_aligned(index_t bytes, index_t alignment);

@@ -3,33 +3,34 @@
 
 #include <cstring>
 
+#include "core/system/system.hpp"
+
 namespace convolume::cpu {
 
 namespace {
 
 constexpr std::size_t most_kept = std::size_t{4} << 20;
 
-/// The scratch memory that a thread keeps.
+void release(void* data) {
+    ::operator delete(data, AlignedAllocator<char>::alignment);
+}
+
+/// The scratch memory that a thread keeps, which `ended` releases.
 struct KeptScratch {
     void* data = nullptr;
     std::size_t bytes = 0;
     bool in_use = false;
 
-    KeptScratch() = default;
-    ~KeptScratch() { release(); }
-    KeptScratch(const KeptScratch&) = delete;
-    KeptScratch& operator=(const KeptScratch&) = delete;
-
-    void release() {
-        if (data != nullptr) ::operator delete(data, AlignedAllocator<char>::alignment);
-        data = nullptr;
-        bytes = 0;
-    }
     void grow(std::size_t least) {
         if (bytes >= least) return;
-        release();
+        static system::ThreadPointer ended(release);
+        if (!ended.set(nullptr)) throw std::bad_alloc();
+        release(data);
+        data = nullptr;
+        bytes = 0;
         data = ::operator new(least, AlignedAllocator<char>::alignment);
         bytes = least;
+        ended.set(data);  // succeeds, as the first call did
     }
 };
 
@@ -41,7 +42,7 @@ thread_local KeptScratch kept_scratch;
 ScratchKeeper::~ScratchKeeper() {
     while (void* const block = kept_) {
         std::memcpy(&kept_, block, sizeof kept_);
-        ::operator delete(block, AlignedAllocator<char>::alignment);
+        release(block);
     }
 }
 
