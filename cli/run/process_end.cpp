@@ -92,6 +92,8 @@ void end_without_memory() noexcept {
 }
 
 void install_out_of_memory_handler() {
+    // OpenMP's runtime calls exit() if it gets no memory.
+    static_cast<void>(std::atexit([] { io::remove_uncommitted_outputs(); }));
     previous_terminate_handler = std::set_terminate(end_by_exception);
 }
 

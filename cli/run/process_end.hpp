@@ -41,7 +41,8 @@ class InterruptGuard {
 [[noreturn]] void end_without_memory() noexcept;
 
 /// Installs a handler that calls end_without_memory() for refused allocations that nothing catches,
-/// such as those in a destructor or at the start of a thread.
+/// such as those in a destructor or at the start of a thread. A library that ends the process
+/// leaves no unfinished outputs either.
 void install_out_of_memory_handler();
 
 }  // namespace convolume::cli
