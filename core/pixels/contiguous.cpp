@@ -21,6 +21,22 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T, class S>
 using TagFor = hn::Rebind<T, hn::ScalableTag<std::conditional_t<(sizeof(S) > sizeof(T)), S, T>>>;
 
+// Converts doubles to floats. Highway's emulation of vectors would store the largest float in place
+// of infinities.
+template <class D>
+HWY_INLINE hn::Vec<D> narrowed(D d, hn::Vec<hn::Rebind<double, D>> v) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+    const hn::Rebind<double, D> of_doubles;
+    HWY_ALIGN double doubles[16 / sizeof(double)];
+    HWY_ALIGN float floats[16 / sizeof(double)];
+    hn::Store(v, of_doubles, doubles);
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) floats[i] = static_cast<float>(doubles[i]);
+    return hn::LoadU(d, floats);
+#else
+    return hn::DemoteTo(d, v);
+#endif
+}
+
 template <class S, class D>
 HWY_INLINE hn::Vec<D> load_as(D d, const S* in) {
     using T = hn::TFromD<D>;
@@ -30,7 +46,7 @@ HWY_INLINE hn::Vec<D> load_as(D d, const S* in) {
     if constexpr (std::is_same_v<S, T>) {
         return v;
     } else if constexpr (std::is_same_v<S, double>) {
-        return hn::DemoteTo(d, v);
+        return narrowed(d, v);
     } else if constexpr (std::is_same_v<S, float>) {
         return hn::PromoteTo(d, v);
     } else if constexpr (std::is_same_v<S, std::uint32_t> && std::is_same_v<T, float>) {
@@ -184,7 +200,7 @@ void store_reals_typed(const T* in, index_t count, T add, S* out) {
         if constexpr (std::is_same_v<S, T>) {
             hn::StoreU(v, d, out + i);
         } else if constexpr (sizeof(S) < sizeof(T)) {
-            hn::StoreU(hn::DemoteTo(d, v), d, out + i);
+            hn::StoreU(narrowed(d, v), d, out + i);
         } else {
             hn::StoreU(hn::PromoteTo(d, v), d, out + i);
         }

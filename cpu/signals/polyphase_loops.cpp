@@ -16,6 +16,10 @@ namespace convolume::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Terms that a lane sums one after another. Sums of many taps are sums of such sums, whose rounding
+// errors stay small.
+constexpr index_t most_terms = 64;
+
 #if HWY_TARGET == HWY_SCALAR
 
 template <class Real>
@@ -31,7 +35,12 @@ void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first, const Real
         const Real* const x = samples + (base + phases.newest[q]);
         const Real* const h = phases.taps + phases.begin[q];
         Real sum = 0;
-        for (index_t j = 0; j < phases.padded_taps; ++j) sum += x[j] * h[j];
+        for (index_t begin = 0; begin < phases.padded_taps; begin += most_terms) {
+            Real part = 0;
+            for (index_t j = begin; j < std::min(begin + most_terms, phases.padded_taps); ++j)
+                part += x[j] * h[j];
+            sum += part;
+        }
         out[n] = accumulate ? out[n] + sum : sum;
         if (++q == phases.cycle) {
             q = 0;
@@ -73,16 +82,28 @@ HWY_INLINE void sum_four(const Real* const* samples, const Real* const* taps,
     const auto first = [&](const Real* x, const Real* h) HWY_ATTR {
         return hn::Mul(hn::IfThenElseZero(used, hn::LoadU(tag, x)), hn::LoadU(tag, h));
     };
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    const auto add = [&](index_t begin, index_t end, V& sum0, V& sum1, V& sum2, V& sum3) HWY_ATTR {
+        for (index_t j = begin; j < end; j += lanes) {
+            sum0 = hn::MulAdd(hn::LoadU(tag, x0 + j), hn::LoadU(tag, h0 + j), sum0);
+            sum1 = hn::MulAdd(hn::LoadU(tag, x1 + j), hn::LoadU(tag, h1 + j), sum1);
+            sum2 = hn::MulAdd(hn::LoadU(tag, x2 + j), hn::LoadU(tag, h2 + j), sum2);
+            sum3 = hn::MulAdd(hn::LoadU(tag, x3 + j), hn::LoadU(tag, h3 + j), sum3);
+        }
+    };
     a = first(x0, h0);
     b = first(x1, h1);
     c = first(x2, h2);
     d = first(x3, h3);
-    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
-    for (index_t j = lanes; j < phases.padded_taps; j += lanes) {
-        a = hn::MulAdd(hn::LoadU(tag, x0 + j), hn::LoadU(tag, h0 + j), a);
-        b = hn::MulAdd(hn::LoadU(tag, x1 + j), hn::LoadU(tag, h1 + j), b);
-        c = hn::MulAdd(hn::LoadU(tag, x2 + j), hn::LoadU(tag, h2 + j), c);
-        d = hn::MulAdd(hn::LoadU(tag, x3 + j), hn::LoadU(tag, h3 + j), d);
+    const index_t part = most_terms * lanes;
+    add(lanes, std::min(part, phases.padded_taps), a, b, c, d);
+    for (index_t begin = part; begin < phases.padded_taps; begin += part) {
+        V sum0 = hn::Zero(tag), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+        add(begin, std::min(begin + part, phases.padded_taps), sum0, sum1, sum2, sum3);
+        a = hn::Add(a, sum0);
+        b = hn::Add(b, sum1);
+        c = hn::Add(c, sum2);
+        d = hn::Add(d, sum3);
     }
 }
 
