@@ -11,7 +11,7 @@
 // Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
 // enabled ones and gain nothing here.
 #define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/fft/column_fft.cpp"
 #include <hwy/foreach_target.h>

@@ -2,7 +2,7 @@
 #include "cpu/signals/channel_sums.hpp"
 
 // The disabled SIMD targets lie between enabled ones, and would not be faster than these here.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/channel_sums.cpp"
 #include <hwy/foreach_target.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 // As in cpu/signals/vector_loops.cpp.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/polyphase_loops.cpp"
 #include <hwy/foreach_target.h>

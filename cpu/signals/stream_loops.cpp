@@ -2,7 +2,7 @@
 #include "cpu/signals/stream_loops.hpp"
 
 // The disabled SIMD targets lie between enabled ones, and would not be faster than these here.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/stream_loops.cpp"
 #include <hwy/foreach_target.h>

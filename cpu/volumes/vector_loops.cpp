@@ -4,7 +4,7 @@
 // Scalable vectors are left out, since vectors are kept in arrays here. The other targets that are
 // left out would be no faster than those before them.
 #define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/volumes/vector_loops.cpp"
 #include <hwy/foreach_target.h>

@@ -4,7 +4,7 @@
 // Compilers make vectors of these loops. The disabled targets (instruction sets) lie between
 // enabled targets.
 #define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "deconvolve/executors/row_loops.cpp"
 #include <hwy/foreach_target.h>
