@@ -34,11 +34,11 @@ constexpr double least_pixels = 1 << 17;
 constexpr double most_pixels = 1 << 23;
 
 /// Iterations of the first reference, and the factor from one reference to the next one.
-constexpr double first_reference = 64;
-constexpr double next_reference = 3.125;
+constexpr double first_reference = 80;
+constexpr double next_reference = 2.5;
 /// Share of a reference's iterations beyond which it has too few of them to judge others: it is
 /// itself blurred, and finds too small a number.
-constexpr double judged_share = 0.6;
+constexpr double judged_share = 0.5;
 /// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
 /// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
 /// the PSF is not that of the recording, and the specks that more iterations make of this are equal

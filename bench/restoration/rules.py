@@ -9,9 +9,9 @@ Each recording has 24×80×80 voxels and is restored twice: with the objective, 
 with a depth and an index that are wrong. The rules are
 
 - a number of 30 iterations, without a coarse start
-- halves: the number after which an estimate from half of the photons is nearest to 35, 64 or 200 iterations on the
+- halves: the number after which an estimate from half of the photons is nearest to 35, 80 or 200 iterations on the
   other half
-- as the command: the number nearest to 64 iterations if it is at most 0.6 of them, or else to 200; and 1.25 times that,
+- as the command: the number nearest to 80 iterations if it is at most half of them, or else to 200; and 1.25 times that,
   or more by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
@@ -28,8 +28,8 @@ from scipy import signal
 
 import convolume
 
-SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 64, 200)
-JUDGED_SHARE, FROM_HALF_TO_ALL, MORE_WITH_HAZE, SHARE_OF_COARSE = 0.6, 1.25, 0.4, 0.8  # of the rule of the command
+SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 80, 200)
+JUDGED_SHARE, FROM_HALF_TO_ALL, MORE_WITH_HAZE, SHARE_OF_COARSE = 0.5, 1.25, 0.4, 0.8  # of the rule of the command
 HAZE_BEGINS = 16  # pixels from the PSF's center
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8
@@ -81,7 +81,7 @@ def losses_of(kind, photons, seed, is_wrong):
         distances = [((x - first[reference - 1]).astype(np.float64)**2).sum() for x in second]
         nearest[reference] = int(np.argmin(distances[:reference])) + 1
         chosen[f"halves, {reference}"] = "coarse", nearest[reference]
-    half_best = nearest[64] if nearest[64] <= JUDGED_SHARE * 64 else nearest[200]
+    half_best = nearest[80] if nearest[80] <= JUDGED_SHARE * 80 else nearest[200]
     factor, before = FROM_HALF_TO_ALL + MORE_WITH_HAZE * share_of_haze(psf), SHARE_OF_COARSE * COARSE
     chosen["as the command"] = "coarse", min(ITERATIONS, round(factor * (half_best + before) - before))
     apart, share = random.binomial(counts, HELD_OUT), HELD_OUT / (1 - HELD_OUT)

@@ -182,7 +182,7 @@ TEST_CASE(
         }
         // The number after which an estimate of a half is nearest to that of the other one.
         int nearest = 0;
-        for (const int most : {64, 100}) {
+        for (const int most : {80, 100}) {
             options.iterations = most;
             const Array reference = deconvolved(half, psf, options).result;
             Volume estimate(image.shape, PixelType::float32);
@@ -201,7 +201,7 @@ TEST_CASE(
             Volume result(image.shape, PixelType::float32);
             Deconvolver(image.shape, to_volume(psf, PixelType::float64).view(), options, cpu_only())
                 .execute(to_volume(other, PixelType::float32).view(), result.view(), run);
-            if (nearest <= 0.6 * most) break;
+            if (nearest <= 0.5 * most) break;
         }
         double far = 0, all = 0;
         for (index_t y = 0; y < psf.shape.y; ++y)
