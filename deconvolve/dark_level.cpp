@@ -36,26 +36,9 @@ constexpr index_t coarse_pixels = 1 << 15;
 constexpr index_t fine_for_coarse = 1 << 10;
 constexpr index_t least_coarse_extent = 16;
 
-// Share of a PSF's light beyond the extent of a dark region that makes haze: widefield PSFs have
-// 0.3 and more, confocal ones 0.03.
+// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
+// confocal ones 0.03.
 constexpr double hazy_share = 0.2;
-
-// Returns the share of the PSF's light that lies further from its center, along y or x, than the
-// edge of a region.
-double share_beyond_region(const DeconvolutionProblem& problem) {
-    const Shape3 shape = problem.psf.shape();
-    const Index3& center = problem.options.center.index;
-    const double* tap = problem.psf.elements<double>();
-    double beyond = 0, all = 0;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x, ++tap) {
-                all += *tap;
-                if (std::max(std::abs(y - center.y), std::abs(x - center.x)) > region_edge)
-                    beyond += *tap;
-            }
-    return all > 0 ? beyond / all : 0;
-}
 
 // Returns the axes to halve next. Planes are mostly further apart than pixels.
 Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
@@ -127,6 +110,21 @@ double contrast_of(const Volume& estimate) {
 
 }  // namespace
 
+double share_of_haze(const DeconvolutionProblem& problem) {
+    const Shape3 shape = problem.psf.shape();
+    const Index3& center = problem.options.center.index;
+    const double* tap = problem.psf.elements<double>();
+    double beyond = 0, all = 0;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x, ++tap) {
+                all += *tap;
+                if (std::max(std::abs(y - center.y), std::abs(x - center.x)) > region_edge)
+                    beyond += *tap;
+            }
+    return all > 0 ? beyond / all : 0;
+}
+
 std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
     if (fine.options.background || !fine.traits.counts_photons) return {};
     std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));
@@ -143,7 +141,7 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
         with_z = !with_z;
     }
     if (from == &fine) return {};
-    level->has_haze_ = share_beyond_region(fine) > hazy_share;
+    level->has_haze_ = share_of_haze(fine) > hazy_share;
     DeconvolveOptions& options = coarse.options;
     options.method = DeconvolveMethod::richardson_lucy;
     options.acceleration = Acceleration::none;

@@ -18,6 +18,10 @@
 
 namespace convolume::deconvolve {
 
+/// Returns the share of haze in the PSF's light: what lies further from the PSF's center, along y
+/// or x, than the edge of a region.
+double share_of_haze(const DeconvolutionProblem& problem);
+
 class DarkLevel {
   public:
     /// Sums of an image's pixels, in coarse pixels. They do not depend on the number of threads.

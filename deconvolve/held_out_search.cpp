@@ -11,6 +11,7 @@
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
+#include "deconvolve/dark_level.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/photons.hpp"
 
@@ -32,34 +33,25 @@ constexpr double least_pixels = 1 << 17;
 /// Largest number of pixels of a part, unless its extents are the least ones.
 constexpr double most_pixels = 1 << 23;
 
-/// Iterations of the first reference, and the factor from one reference to the next one. After 50
-/// iterations, halves of bright images are nearest too early.
-constexpr int first_reference = 80;
-constexpr double next_reference = 1.6;
-/// Share of a reference's iterations beyond which its own errors are those of the other half, so
-/// that it cannot judge them: the next reference has more.
-constexpr double judged_share = 0.8;
+/// Iterations of the first reference, and the factor from one reference to the next one.
+constexpr double first_reference = 80;
+constexpr double next_reference = 2.5;
+/// Share of a reference's iterations beyond which it has too few of them to judge others: it is
+/// itself blurred, and finds too small a number.
+constexpr double judged_share = 0.5;
 /// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
 /// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
 /// the PSF is not that of the recording, and the specks that more iterations make of this are equal
 /// in both halves.
 constexpr double most_misfit = 0.15;
 constexpr double most_lasting = 0.4;
-/// Factor from the number of iterations that half of the photons bear to that of all of them.
+/// Factor from the number of iterations after which halves are nearest to the best number for all
+/// photons, which have less noise: of a PSF without haze, and what is added for the share of haze
+/// in a PSF's light. With much haze, iterations restore detail for longer, and too many cost less.
 constexpr double from_half_to_all = 1.25;
-/// The same for objects as thin as the PSF, if the first reference judges them: it has so few
-/// photons that noise blurs thin structures in it as well, and the halves are nearest too early.
-constexpr double from_half_to_all_of_thin = 1.7;
-/// Largest likeness of a thin object to itself when it is moved by the PSF's reach: filaments and
-/// beads have 0.1 and less, a cell with fine structures 0.5, and other cells 0.8.
-constexpr double most_likeness_of_thin = 0.3;
-/// Least number of iterations, with those of the coarse start, that half of the photons of a thin
-/// object bear. Beads as smooth as the PSF bear fewer.
-constexpr double least_of_thin = 30;
-/// Height of the PSF at its reach, relative to its center.
-constexpr double height_at_reach = 0.1;
+constexpr double more_with_haze = 0.4;
 /// Number of iterations on the image that one of the coarse start stands for.
-constexpr double share_of_coarse = 0.7;
+constexpr double share_of_coarse = 0.8;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;
@@ -119,52 +111,6 @@ double squared_distance(const Volume& a, const Volume& b, int threads) {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// Returns the distance from the PSF's center along an axis at which it becomes dark.
-index_t reach_of(const DeconvolutionProblem& problem, int axis) {
-    const ConstImageView psf = problem.psf.view();
-    Index3 at = problem.options.center.index;
-    const index_t begin = at[axis];
-    const auto sample = [&] { return *static_cast<const double*>(psf.at(at.z, at.y, at.x)); };
-    const double dark = height_at_reach * sample();
-    for (++at[axis]; at[axis] < psf.shape[axis]; ++at[axis])
-        if (sample() < dark) break;
-    return at[axis] - begin;
-}
-
-// Returns the sum over all voxels of a, moved by some voxels, times b.
-double product_of_moved(const Volume& a, const Volume& b, const Index3& by, int threads) {
-    const Shape3& shape = a.shape();
-    std::vector<double> sums(static_cast<std::size_t>(shape.z));
-    parallel_for(shape.z, threads, [&](index_t z, int) {
-        double sum = 0;
-        for (index_t y = 0; y + by.y < shape.y; ++y) {
-            const float* const q = b.elements<float>() + (z * shape.y + y) * shape.x;
-            const float* const p = a.elements<float>() + (z * shape.y + y + by.y) * shape.x + by.x;
-            for (index_t x = 0; x + by.x < shape.x; ++x)
-                sum += static_cast<double>(p[x]) * static_cast<double>(q[x]);
-        }
-        sums[static_cast<std::size_t>(z)] = sum;
-    });
-    return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
-// Returns the correlation of an object with itself when it is moved along y or x: 1 if it has the
-// same value everywhere. The estimates a and b are those of two halves of the photons, whose noise
-// is not correlated.
-double likeness_of_moved(const Volume& a, const Volume& b, const Index3& reach, int threads) {
-    double moved = 0;
-    int axes = 0;
-    for (int axis = 1; axis < 3; ++axis) {
-        if (reach[axis] >= a.shape()[axis]) continue;
-        Index3 by;
-        by[axis] = reach[axis];
-        moved += product_of_moved(a, b, by, threads);
-        ++axes;
-    }
-    const double all = product_of_moved(a, b, {}, threads);
-    return axes > 0 && all > 0 ? moved / (axes * all) : 1;
-}
-
 // Returns a context whose progress is that of a piece of the search.
 ExecutionContext progress_between(const ExecutionContext& context, double from, double to) {
     ExecutionContext own;
@@ -216,7 +162,7 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       threads_(threads),
       iterations_(whole.options.iterations),
       saturation_(whole.options.saturation),
-      reach_{0, reach_of(problem_, 1), reach_of(problem_, 2)},
+      from_half_to_all_(from_half_to_all + more_with_haze * share_of_haze(whole)),
       cells_y_(ceil_div(whole_.y, cell)),
       cells_x_(ceil_div(whole_.x, cell)) {}
 
@@ -311,7 +257,6 @@ struct HeldOutSearch::Stage {
     int searched = 0;        ///< number of iterations done
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
-    double likeness = 1;     ///< of the object to itself when it is moved
 
     bool fits() const { return misfit <= std::max(most_misfit, most_lasting * half_misfit); }
 };
@@ -363,7 +308,6 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& 
         execute(1, {}, own, 0.5, 1);
     } catch (const SearchEnded&) {
     }
-    stage.likeness = likeness_of_moved(reference, estimate, reach_, threads_);
     return stage;
 }
 
@@ -381,16 +325,14 @@ DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedIma
                                            progress_between(context, done, (1 + done) / 2));
         done = (1 + done) / 2;
         found.searched += stage.searched;
-        const bool is_judged = stage.best <= judged_share * most;
-        if (!is_judged && most < iterations_ && stage.fits()) continue;
+        found.iterations = stage.best;
+        if (stage.best > judged_share * most) {
+            if (!stage.fits()) return found;
+            if (most < iterations_) continue;
+        }
         const double before = coarse_ ? share_of_coarse * problem_.options.coarse_start : 0;
-        const bool is_thin = reference == first_reference && stage.fits() &&
-                             stage.best + before >= least_of_thin &&
-                             stage.likeness < most_likeness_of_thin;
-        const double factor = !is_judged ? 1
-                              : is_thin  ? from_half_to_all_of_thin
-                                         : from_half_to_all;
-        const auto of_all = static_cast<int>(std::lround(factor * (stage.best + before) - before));
+        const auto of_all =
+            static_cast<int>(std::lround(from_half_to_all_ * (stage.best + before) - before));
         found.iterations = std::min(iterations_, of_all);
         return found;
     }

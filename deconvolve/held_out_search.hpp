@@ -63,7 +63,7 @@ class HeldOutSearch {
     int threads_;
     int iterations_;                    ///< largest number of iterations
     std::optional<double> saturation_;  ///< that of the image
-    Index3 reach_;                      ///< distance at which the PSF becomes dark, along y and x
+    double from_half_to_all_;           ///< factor from the number for halves to that for all
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
     index_t cells_y_, cells_x_;

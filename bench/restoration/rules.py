@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares rules that end the iterations of Richardson–Lucy, by the Python package convolume. Prints how far each rule
-stays below the best of 80 iterations with and without a coarse start. Run it with the package on the path:
+stays below the best of 200 iterations with and without a coarse start. Run it with the package on the path:
 
     bench/restoration/rules.py [--kinds cells,beads] [--photons 50,300,3000] [--seeds 2] [--jobs N]
 
@@ -9,8 +9,10 @@ Each recording has 24×80×80 voxels and is restored twice: with the objective, 
 with a depth and an index that are wrong. The rules are
 
 - a number of 30 iterations, without a coarse start
-- halves: the number after which an estimate from half of the photons is nearest to 35, 55 or 80 iterations on the other
-  half, and 1.25 times that, where the coarse start counts as 14 iterations more
+- halves: the number after which an estimate from half of the photons is nearest to 35, 80 or 200 iterations on the
+  other half
+- as the command: the number nearest to 80 iterations if it is at most half of them, or else to 200; and 1.25 times that,
+  or more by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
@@ -26,10 +28,11 @@ from scipy import signal
 
 import convolume
 
-SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 80, 20, (35, 55, 80)
+SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 80, 200)
+JUDGED_SHARE, FROM_HALF_TO_ALL, MORE_WITH_HAZE, SHARE_OF_COARSE = 0.5, 1.25, 0.4, 0.8  # of the rule of the command
+HAZE_BEGINS = 16  # pixels from the PSF's center
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8
-COARSE_COUNTS = 14  # iterations that the coarse start stands for
 
 
 def restore(image, psf, background, coarse):
@@ -43,6 +46,12 @@ def restore(image, psf, background, coarse):
     convolume.richardson_lucy(image.astype(np.float32), psf, ITERATIONS, background=background, coarse_start=coarse,
                               device="cpu", workers=1, callback=keep)
     return estimates, np.array(likelihoods)
+
+
+def share_of_haze(psf):
+    """Returns the share of the PSF's light that is far from its center along y or x."""
+    y, x = (np.abs(np.arange(n) - n // 2) for n in psf.shape[1:])
+    return psf[:, np.maximum(y[:, None], x) > HAZE_BEGINS].sum() / psf.sum()
 
 
 def first_below(values, limit):
@@ -67,11 +76,14 @@ def losses_of(kind, photons, seed, is_wrong):
     chosen = {"30 iterations": ("plain", 30)}
     half = random.binomial(counts, 0.5)
     first, second = (restore(h, psf, background / 2, COARSE)[0] for h in (half, counts - half))
+    nearest = {}
     for reference in REFERENCES:
         distances = [((x - first[reference - 1]).astype(np.float64)**2).sum() for x in second]
-        best = int(np.argmin(distances)) + 1
-        chosen[f"halves, {reference}"] = "coarse", best
-        chosen[f"halves, {reference}, 1.25 times"] = "coarse", min(ITERATIONS, round(1.25 * best))
+        nearest[reference] = int(np.argmin(distances[:reference])) + 1
+        chosen[f"halves, {reference}"] = "coarse", nearest[reference]
+    half_best = nearest[80] if nearest[80] <= JUDGED_SHARE * 80 else nearest[200]
+    factor, before = FROM_HALF_TO_ALL + MORE_WITH_HAZE * share_of_haze(psf), SHARE_OF_COARSE * COARSE
+    chosen["as the command"] = "coarse", min(ITERATIONS, round(factor * (half_best + before) - before))
     apart, share = random.binomial(counts, HELD_OUT), HELD_OUT / (1 - HELD_OUT)
     rest = restore(counts - apart, psf, background * (1 - HELD_OUT), COARSE)[0]
     inner = tuple(slice(n // 8, n - n // 8) for n in SHAPE)  # near the edges, light from outside is missing

@@ -157,6 +157,70 @@ TEST_CASE("coarse start: a search for the number of iterations starts coarsely, 
     CHECK(same(found.result, deconvolved(image, psf, options).result));
 }
 
+TEST_CASE(
+    "coarse start: the number of iterations follows from halves of the photons and from haze") {
+    Random random(test_seed("coarse number"));
+    Array hazy = gaussian_psf({1, 61, 61}, {0, 30, 30}, {1, 2, 2});
+    const Array haze = gaussian_psf({1, 61, 61}, {0, 30, 30}, {1, 12, 12});
+    for (std::size_t i = 0; i < hazy.values.size(); ++i)
+        hazy.values[i] = 0.5 * (hazy.values[i] + haze.values[i]);
+    for (const Array& psf : {wide_psf(), hazy}) {
+        const Array image = specimen_image(random, {1, 64, 64}, psf, 2000);
+        DeconvolveOptions options;
+        options.iterations = 100;
+        options.background = 2;
+        options.coarse_start = 4;
+        options.gain = 1;
+        options.offset = 0;
+        Array half(image.shape), other(image.shape);
+        for (std::size_t i = 0; i < image.values.size(); ++i) {
+            deconvolve::PixelRandomBits bits(1, deconvolve::ThinningPurpose::hold_out,
+                                             static_cast<index_t>(i));
+            const double value = image.values[i].real();
+            half.values[i] = 2 * deconvolve::drawn_value(static_cast<float>(value), 1, 1, 0, bits);
+            other.values[i] = 2 * value - half.values[i];
+        }
+        // The number after which an estimate of a half is nearest to that of the other one.
+        int nearest = 0;
+        for (const int most : {80, 100}) {
+            options.iterations = most;
+            const Array reference = deconvolved(half, psf, options).result;
+            Volume estimate(image.shape, PixelType::float32);
+            double least = 0;
+            DeconvolveRun run;
+            run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+                read(estimate.view());
+                double distance = 0;
+                for (std::size_t i = 0; i < reference.values.size(); ++i)
+                    distance += std::norm(static_cast<double>(estimate.elements<float>()[i]) -
+                                          reference.values[i]);
+                if (iteration.number > 1 && distance >= least) return;
+                nearest = iteration.number;
+                least = distance;
+            };
+            Volume result(image.shape, PixelType::float32);
+            Deconvolver(image.shape, to_volume(psf, PixelType::float64).view(), options, cpu_only())
+                .execute(to_volume(other, PixelType::float32).view(), result.view(), run);
+            if (nearest <= 0.5 * most) break;
+        }
+        double far = 0, all = 0;
+        for (index_t y = 0; y < psf.shape.y; ++y)
+            for (index_t x = 0; x < psf.shape.x; ++x) {
+                const double light = psf(0, y, x).real();
+                all += light;
+                if (std::abs(y - psf.shape.y / 2) > 16 || std::abs(x - psf.shape.x / 2) > 16)
+                    far += light;
+            }
+        options.iterations = 100;
+        options.hold_out = true;
+        const int found = deconvolved(image, psf, options).report.iterations;
+        INFO("nearest after " << nearest << " iterations, haze " << far / all);
+        const double before = 0.8 * 4;
+        CHECK(found ==
+              std::min(100L, std::lround((1.25 + 0.4 * far / all) * (nearest + before) - before)));
+    }
+}
+
 TEST_CASE("coarse start: a given estimate is used instead") {
     Random random(test_seed("coarse start given"));
     const Array psf = wide_psf();
