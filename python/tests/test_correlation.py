@@ -247,6 +247,17 @@ def test_spectra_of_drifting_tones():
     assert peaks["snr"][0] == pytest.approx(0.15 * np.sqrt(samples), abs=3)
 
 
+def test_on_every_device(device):
+    random = np.random.default_rng(10)
+    signals = random.standard_normal((2, 300_000)).astype(np.float32)
+    templates = [random.standard_normal(n).astype(np.float32) for n in (20, 700)]
+    options = {"noise_block": 5000, "threshold": 4, "window": 1000}
+    got = convolume.correlation_peaks(signals, templates, device=device, **options)
+    assert len(got) > 20
+    np.testing.assert_array_equal(got, convolume.correlation_peaks(signals, templates, device="cpu", method="direct",
+                                                                   **options))
+
+
 @pytest.mark.parametrize("dtype", ["int16", "float32", "complex64"])
 def test_signals_in_the_memory_of_a_gpu(monkeypatch, dtype):
     cupy = gpu_stand_in.install(monkeypatch)
