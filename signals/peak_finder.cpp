@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numbers>
+#include <utility>
 
 #include "core/threads.hpp"
 #include "signals/peak_position.hpp"
@@ -58,8 +58,8 @@ void PeakFinder::write_positions(index_t, index_t filter, index_t begin, index_t
     end_chunk(filter);
 }
 
-template <class T>
-void PeakFinder::add_series(index_t filter, index_t begin, index_t count, const T* from) {
+template <class Value>
+void PeakFinder::add_series(index_t filter, index_t begin, index_t count, const Value* from) {
     const index_t position = search_.bank.range().begin - search_.bank.origin() + begin;
     for (index_t i = 0; i < count;) {
         const index_t window = (begin + i) / search_.window;

@@ -53,8 +53,8 @@ class PeakFinder : public ResultSink {
         Maximum open;
     };
 
-    template <class Real>
-    void add_series(index_t filter, index_t begin, index_t count, const Real* from);
+    template <class Value>
+    void add_series(index_t filter, index_t begin, index_t count, const Value* from);
     void begin_chunk(index_t signal, index_t filter, index_t first_window, index_t windows);
     void add(index_t filter, index_t window, const Maximum& found);
     /// Takes the chunk's maxima after its last filter, and reports the peaks that are certain.

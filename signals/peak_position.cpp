@@ -39,14 +39,16 @@ std::complex<double> interpolated(const Values& rho, double at) {
     return sum;
 }
 
-// The vertex of the parabola through three heights at -1, 0 and 1, of which the middle one is the
-// largest.
 struct Vertex {
     double place, height;
 };
+
+// Returns the vertex of the parabola through three heights at -1, 0 and 1. Returns the middle if
+// that is no maximum, as at the ends of a series, but for rounding.
 Vertex vertex_of(double before, double middle, double after) {
+    constexpr double rounding = 1 + 1e-4;
     const double curvature = before - 2 * middle + after;
-    if (!(curvature < 0)) return {0, middle};
+    if (!(curvature < 0) || std::max(before, after) > rounding * middle) return {0, middle};
     const double place = std::clamp((before - after) / (2 * curvature), -0.5, 0.5);
     return {place, middle - (before - after) * place / 4};
 }
@@ -55,22 +57,24 @@ Vertex vertex_of(double before, double middle, double after) {
 // with a carrier has maxima between samples that are not beside the largest sample.
 double largest_between(const Values& rho) {
     const auto middle = static_cast<double>(rho.size() / 2);
-    double step = 1.0 / 8;
+    constexpr index_t steps = 8;  // of a sample
+    double step = 1.0 / steps;
     const auto height = [&](double place) { return std::abs(interpolated(rho, place)); };
     std::vector<double> heights;
-    const auto reach = static_cast<double>(search_reach);
-    for (double x = -reach; x <= reach; x += step) heights.push_back(height(middle + x));
+    for (index_t i = -search_reach * steps; i <= search_reach * steps; ++i)
+        heights.push_back(height(middle + static_cast<double>(i) * step));
     double best = middle, most = -1;
     for (std::size_t i = 1; i + 1 < heights.size(); ++i) {
         if (heights[i] < heights[i - 1] || heights[i] < heights[i + 1]) continue;
         const Vertex vertex = vertex_of(heights[i - 1], heights[i], heights[i + 1]);
         if (vertex.height <= most) continue;
         most = vertex.height;
-        best = middle - reach + (static_cast<double>(i) + vertex.place) * step;
+        best = middle - static_cast<double>(search_reach) +
+               (static_cast<double>(i) + vertex.place) * step;
     }
     // Parabolas of smaller and smaller steps.
     for (int turn = 0; turn < 2; ++turn) {
-        step /= 8;
+        step /= steps;
         best += step * vertex_of(height(best - step), height(best), height(best + step)).place;
     }
     return best;
@@ -93,32 +97,27 @@ PeakPosition parse_peak_position(std::string_view text) {
 }
 
 index_t peak_margin(PeakPosition position) {
-    // The largest sample may be beside the middle, and needs its neighbors.
-    return position == PeakPosition::interpolated ? sinc_reach + search_reach + 1 : 2;
+    return position == PeakPosition::interpolated ? sinc_reach + search_reach + 1 : 1;
 }
 
 RefinedPeak refine_peak(const Values& rho, PeakPosition position, bool is_complex) {
     const auto middle = static_cast<index_t>(rho.size() / 2);
     const auto at = [&](index_t i) { return rho[static_cast<std::size_t>(i)]; };
-    index_t center = middle;
-    for (const index_t beside : {middle - 1, middle + 1})
-        if (std::norm(at(beside)) > std::norm(at(center))) center = beside;
     const auto phase_of = [&](const std::complex<double>& value) {
         if (is_complex) return std::arg(value);
         return value.real() < 0 ? std::numbers::pi : 0;
     };
     RefinedPeak peak;
-    peak.sample_snr = peak.snr = std::abs(at(center));
-    peak.offset = static_cast<double>(center - middle);
-    peak.phase = phase_of(at(center));
+    peak.sample_snr = peak.snr = std::abs(at(middle));
+    peak.phase = phase_of(at(middle));
     if (position == PeakPosition::parabola) {
         // A real series may change its sign from sample to sample.
-        const double sign = at(center).real() < 0 ? -1 : 1;
+        const double sign = at(middle).real() < 0 ? -1 : 1;
         const auto height = [&](index_t i) {
             return is_complex ? std::abs(at(i)) : sign * at(i).real();
         };
-        const Vertex vertex = vertex_of(height(center - 1), peak.snr, height(center + 1));
-        peak.offset += vertex.place;
+        const Vertex vertex = vertex_of(height(middle - 1), peak.snr, height(middle + 1));
+        peak.offset = vertex.place;
         peak.snr = vertex.height;
     } else if (position == PeakPosition::interpolated &&
                std::all_of(rho.begin(), rho.end(), is_finite)) {

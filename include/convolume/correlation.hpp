@@ -123,8 +123,8 @@ class CONVOLUME_API CorrelationBank {
                                                  const index_t* positions,
                                                  SignalSource& source) const;
     /// Finds peaks in signals of any length from `source`, in chunks that fit the memory limit.
-    /// `on_peaks` is called from one thread, as soon as peaks are certain. `series` gets ρ if it is
-    /// not null, which takes CorrelationOptions::keeps_series. Throws as FilterBank::execute()
+    /// `on_peaks` is called by one thread at a time, as soon as peaks are certain. `series`, if not
+    /// null, gets ρ, which takes CorrelationOptions::keeps_series. Throws as FilterBank::execute()
     /// does, and the errors of source, sink and on_peaks.
     ExecutionReport execute(SignalSource& source, const PeakFunction& on_peaks,
                             ResultSink* series = nullptr,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
 from ._channels import Channelizer, Synthesizer, channelize, synthesize
+from ._chirps import chirp_bank, spectral_chirp_bank
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
-from ._correlation import CorrelationBank, chirp_bank, correlation_peaks, divide_by_noise, spectral_chirp_bank
+from ._correlation import CorrelationBank, correlation_peaks, divide_by_noise
 from ._deconvolve import Deconvolver, richardson_lucy, wiener
 from ._errors import (
     BadData,

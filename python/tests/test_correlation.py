@@ -127,6 +127,17 @@ def test_a_carrier_is_placed_within_its_cycle():
     assert peaks["phase"][0] == pytest.approx(np.pi)
 
 
+@pytest.mark.parametrize("position", ["sample", "parabola"])
+def test_an_event_that_began_before(position):
+    """Its strongest position in mode "same" is sample 0, and in mode "full" the position before the signal."""
+    template = gaussian(0, 81)
+    signal = np.concatenate([template[10:], np.zeros(300)])
+    same, full = (convolume.correlation_peaks(signal, template, threshold=1, mode=mode, position=position, device="cpu")
+                  for mode in ("same", "full"))
+    assert same["position"].tolist() == [0.0]
+    np.testing.assert_allclose(full["position"], [-10], atol=1e-6)
+
+
 def test_complex_events_have_a_phase():
     samples, delay, phase = 4000, 1000.4, 0.7
     t = np.arange(samples)
