@@ -16,6 +16,7 @@ class App;
     SUBCOMMAND(convolve)                  \
     SUBCOMMAND(deconvolve)                \
     SUBCOMMAND(filter)                    \
+    SUBCOMMAND(correlate)                 \
     SUBCOMMAND(resample)                  \
     SUBCOMMAND(channelize)                \
     SUBCOMMAND(psf)                       \

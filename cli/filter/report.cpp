@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `convolume filter`: sentences for people, JSON for programs.
 
+#include "cli/filter/report.hpp"
+
 #include "cli/filter/command.hpp"
 #include "cli/text/extents.hpp"
 #include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
-
-namespace {
 
 std::string plan_line(const FilterPlan& plan, bool whole) {
     std::string text = to_string(plan.method);
@@ -24,7 +24,14 @@ nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& 
             {"shape", extents_json(info.dims)}};
 }
 
-}  // namespace
+nlohmann::ordered_json plan_json(const FilterPlan& plan) {
+    return {{"method", to_string(plan.method)},
+            {"segment", plan.segment},
+            {"engine", plan.engine},
+            {"seconds", plan.seconds},
+            {"chunk", plan.chunk},
+            {"stream_bytes", plan.stream_bytes}};
+}
 
 std::string FilterSteps::output_text() const {
     std::string text = message(extents_text(result_dims_), ' ', type_text(), ", of samples ",
@@ -70,13 +77,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
     json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
     for (const FilterFile& file : filters_)
         json["filters"]["files"].push_back(file_json(file.path, file.info));
-    const FilterPlan plan = bank_->plan();
-    json["plan"] = {{"method", to_string(plan.method)},
-                    {"segment", plan.segment},
-                    {"engine", plan.engine},
-                    {"seconds", plan.seconds},
-                    {"chunk", plan.chunk},
-                    {"stream_bytes", plan.stream_bytes}};
+    json["plan"] = plan_json(bank_->plan());
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},
                       {"shape", extents_json(result_dims_)},

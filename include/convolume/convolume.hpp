@@ -9,6 +9,7 @@
 #include "convolume/camera.hpp"
 #include "convolume/channelizer.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/correlation.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/filter_bank.hpp"

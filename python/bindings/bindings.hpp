@@ -14,6 +14,7 @@ void bind_convolver(nanobind::module_& module);
 void bind_deconvolver(nanobind::module_& module);
 void bind_filters(nanobind::module_& module);
 void bind_channelizers(nanobind::module_& module);
+void bind_correlation(nanobind::module_& module);
 void bind_stream_filter(nanobind::module_& module);
 void bind_optics(nanobind::module_& module);
 void bind_resampling(nanobind::module_& module);

@@ -93,6 +93,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_deconvolver(module);
     convolume::python::bind_filters(module);
     convolume::python::bind_channelizers(module);
+    convolume::python::bind_correlation(module);
     convolume::python::bind_stream_filter(module);
     convolume::python::bind_optics(module);
     convolume::python::bind_resampling(module);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bindings/bindings.hpp"
+#include "signals/option_table.hpp"
 
 namespace convolume::python {
 
@@ -51,6 +52,7 @@ void bind_option_names(nb::module_& module) {
     bind_names<Acceleration>(module, "Acceleration");
     bind_names<FilterMethod>(module, "FilterMethod");
     bind_names<PointPost>(module, "PointPost");
+    bind_names<PeakPosition>(module, "PeakPosition");
     bind_names<PsfModel>(module, "PsfModel");
     bind_names<Modality>(module, "Modality");
     bind_names<PsfParameter>(module, "PsfParameter");
@@ -62,6 +64,7 @@ void bind_option_names(nb::module_& module) {
             static const std::map<std::string, nb::list (*)()> tables{
                 {"Camera", described_options<Camera>},
                 {"ChannelizerOptions", described_options<ChannelizerOptions>},
+                {"CorrelationOptions", described_options<CorrelationOptions>},
                 {"DeconvolveOptions", described_options<DeconvolveOptions>},
                 {"Engines", described_options<EngineChoice>},
                 {"FilterOptions", described_options<FilterOptions>},

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
 from ._channels import Channelizer, Synthesizer, channelize, synthesize
+from ._chirps import chirp_bank, spectral_chirp_bank
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
+from ._correlation import CorrelationBank, correlation_peaks, divide_by_noise
 from ._deconvolve import Deconvolver, richardson_lucy, wiener
 from ._errors import (
     BadData,
@@ -50,13 +52,14 @@ if TYPE_CHECKING:
 __version__: str = version()
 
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Channelizer",
-           "ConvolumeWarning", "Convolver", "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank",
-           "FilterPlan", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
-           "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf",
-           "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable", "__version__", "channelize", "convolve",
-           "correlate", "dual_prototype", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
-           "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
-           "richardson_lucy", "save", "synthesize", "wiener"]
+           "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
+           "FilterBank", "FilterPlan", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration",
+           "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter",
+           "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable", "__version__", "channelize",
+           "chirp_bank", "convolve", "correlate", "correlation_peaks", "divide_by_noise", "dual_prototype",
+           "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
+           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
+           "save", "spectral_chirp_bank", "synthesize", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -174,7 +174,11 @@ class DeviceArray:
 
 def to_host(array: Any, what: str) -> np.ndarray:
     """Copies an array in a GPU's memory to host memory, where kernels are prepared."""
-    source = DeviceArray.of(array, what)
-    if source.library == "torch":
-        return np.asarray(source.array.cpu().numpy())
-    return np.asarray(importlib.import_module("cupy").asnumpy(source.array))
+    return host_copy(DeviceArray.of(array, what).array)
+
+
+def host_copy(array: Any) -> np.ndarray:
+    """Returns a copy in host memory of an array of CuPy or PyTorch."""
+    if _library(array) == "torch":
+        return np.asarray(array.cpu().numpy())
+    return np.asarray(importlib.import_module("cupy").asnumpy(array))

@@ -130,9 +130,9 @@ class DeviceFilterBank:
         self._results = signals, len(filters), self.result_samples
 
     def execute(self, samples, results, positions, stream):
-        assert positions == 0
+        places = _array_at(positions, self._results, np.int64) if positions else None
         self._core.execute(_array_at(samples, self._shape, self.sample_type),
-                           _array_at(results, self._results, self.result_type), None, None)
+                           _array_at(results, self._results, self.result_type), places, None)
 
 
 class DeviceResampler:

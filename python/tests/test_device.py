@@ -166,6 +166,20 @@ def test_peaks_on_a_gpu(library, random):
         assert (on_host(where) == there).mean() > 0.999  # two samples may differ by rounding only
 
 
+@pytest.mark.parametrize("dtype", ["int16", "float32", "complex64"])
+def test_peaks_of_templates_on_a_gpu(library, random, dtype):
+    """Peaks are computed again from samples, so that they have the bits of those of the CPU."""
+    signals = (50 * random.standard_normal((2, 40_000))).astype(dtype)
+    templates = [random.standard_normal(taps).astype(np.float32) for taps in (33, 900)]
+    options = {"noise": 50, "threshold": 3, "window": 500, "position": "interpolated"}
+    got = convolume.correlation_peaks(on_gpu(library, signals), templates, **options)
+    want = convolume.correlation_peaks(signals, templates, device="cpu", **options)
+    assert len(want) > 20
+    np.testing.assert_array_equal(got, want)
+    bank = convolume.CorrelationBank(signals.shape, templates, dtype=dtype, noise=50)
+    np.testing.assert_allclose(on_host(bank.snr(on_gpu(library, signals))), bank.snr(signals), atol=1e-4)
+
+
 def test_a_planned_bank_on_a_gpu(library, random):
     """Results go to the caller's array, on the caller's CUDA stream, which is an object or an address."""
     signals = random.standard_normal((4, 100_000)).astype(np.float32)

@@ -15,16 +15,17 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem, _run
+from convolume import _core, _correlation, _deconvolve_options, _filters, _optics, _options, _problem, _run
 
-TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "PsfOptions",
-          "PhantomOptions", "Camera")
+TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "CorrelationOptions",
+          "PsfOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
          convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
-         convolume.FilterBank, convolume.channelize, convolume.Channelizer, convolume.synthesize,
-         convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts, convolume.refine_psf,
-         convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
+         convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
+         convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.channelize, convolume.Channelizer,
+         convolume.synthesize, convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts,
+         convolume.refine_psf, convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
 
 
 def default_texts(function):
@@ -54,6 +55,7 @@ def test_description_is_that_of_the_library():
     (_problem.Operation, "Options", "operation"), (_deconvolve_options.Method, "DeconvolveOptions", "method"),
     (_deconvolve_options.Acceleration, "DeconvolveOptions", "acceleration"),
     (_filters.FilterMethod, "FilterOptions", "method"),
+    (_correlation.PeakPosition, "CorrelationOptions", "position"),
     (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
     (_optics.PhantomKind, "PhantomOptions", "kind"), (_run.Fft, "Engines", "fft")])
 def test_types_name_the_values_of_the_library(literal, table, name):
