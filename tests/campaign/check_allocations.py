@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets every allocation fail: the command must end with exit code 3 and one sentence, or with the right result.
-check_allocations.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT [THREADS]: COUNT allocations of each command, evenly spread, and
-the last ones, during which results are reported and get their names; 0: every one. Each fails alone, and together with
-all later ones. If THREADS is openmp, its runtime may end the command with exit code 1.
+check_allocations.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT [THREADS]: COUNT allocations of each command, evenly
+spread, and the last ones, during which results are reported and get their names; 0: every one. Each fails alone, and
+together with all later ones. If THREADS is openmp, its runtime may end the command with exit code 1.
 
 Ends with 77 (skipped) if a module is missing."""
 import collections
