@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/correlation.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/threads.hpp"
@@ -55,6 +56,7 @@ struct CorrelationBank::Impl {
     std::vector<MatchedTemplate> templates;
     bool is_complex;
     int threads;
+    index_t longest = 0;  ///< samples of the longest template
     index_t window;
     std::optional<FilterBank> bank;
 
@@ -66,7 +68,6 @@ struct CorrelationBank::Impl {
           is_complex(convolume::is_complex(signal_type)),
           threads(thread_count(engines.threads)) {
         check_options(options);
-        index_t longest = 0;
         std::vector<Volume> taps;
         std::vector<ConstImageView> filters;
         for (const MatchedTemplate& one : templates) {
@@ -87,7 +88,12 @@ struct CorrelationBank::Impl {
             filters.post = PointPost::power;
             filters.window = {WindowPost::Kind::peak, window};
         }
-        // The other half is for the samples that are kept until their peaks are certain.
+        // Samples of up to three chunks are kept until their peaks are certain. Chunks are
+        // therefore smaller than those of filters, and half of the memory limit is for the samples.
+        constexpr index_t results_at_a_time = index_t{1} << 22;
+        const auto count = static_cast<index_t>(templates.size());
+        if (filters.chunk == 0 && shape.samples != unknown_samples)
+            filters.chunk = std::max(results_at_a_time / count, 4 * longest);
         filters.max_host_bytes = std::max<index_t>(1, stream_limit(filters) / 2);
         return filters;
     }

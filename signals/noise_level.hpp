@@ -26,7 +26,7 @@ class NoiseDivider : public SignalSource {
     void cancel() override { source_.cancel(); }
 
   private:
-    struct Level {
+    struct BlockLevel {
         double center = 0;  ///< middle of the block, as a number of samples
         double value = 0;   ///< standard deviation; 0: unknown
     };
@@ -53,7 +53,7 @@ class NoiseDivider : public SignalSource {
     std::vector<char> raw_;
     index_t blocks_ = 0;       ///< blocks that have a level
     bool all_levels_ = false;  ///< the last block has its level
-    Level left_, right_;       ///< levels of the last two blocks
+    BlockLevel left_, right_;  ///< levels of the last two blocks
 };
 
 }  // namespace convolume

@@ -124,10 +124,10 @@ void add_correlate_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "correlate", "Find templates in long 1D signals: matched filters and their peaks");
     auto request = std::make_shared<CorrelateRequest>();
-    set_examples(*command,
-                 {"convolume correlate signal.npy templates.npy -o peaks.csv --noise-block 10000",
-                  "convolume correlate signal.c64 -o peaks.json --chirps 4096 --frequencies "
-                  "0.1:0.2 --drifts=-1e-6:1e-6"});
+    set_examples(
+        *command,
+        {"convolume correlate signal.npy templates.npy -o peaks.csv --noise-block 4000",
+         "convolume correlate music.wav -o peaks.json --chirps 512 --frequencies 400:500"});
     add_inputs(*command, *request);
     add_computation(*command, *request);
     add_chirps(*command, request->chirps);

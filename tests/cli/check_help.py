@@ -129,7 +129,7 @@ check(run(COMMAND, "completion", "tcsh").returncode == 2, "tcsh")
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     voxel = ["--voxel", "200,100,100nm"]
-    for name in ("signal", "filters"):  # an NPY file of 1D samples
+    for name in ("signal", "filters", "templates"):  # an NPY file of 1D samples
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4096,), }".ljust(117) + "\n"
         Path(name + ".npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
                                         + struct.pack("<4096f", *([1.0] * 4096)))
