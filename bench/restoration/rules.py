@@ -11,8 +11,8 @@ with a depth and an index that are wrong. The rules are
 - a number of 30 iterations, without a coarse start
 - halves: the number after which an estimate from half of the photons is nearest to 35, 80 or 200 iterations on the
   other half
-- as the command: the number nearest to 80 iterations if it is at most half of them, or else to 200; and 1.25 times that,
-  or more by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8
+- as the command: the number nearest to 80 iterations if it is at most half of them, or else to 200; times 1.25, or more
+  by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
