@@ -48,7 +48,8 @@ def chirp_bank(samples: int, frequency: tuple[float, float], drift: tuple[float,
     >>> templates.shape, len(chirps)
     ((48, 512), 48)
     """
-    templates, facts = _core.chirp_bank(samples, rate, tuple(frequency), tuple(drift), mismatch, most_chirps)
+    (lowest, highest), (least, most) = frequency, drift
+    templates, facts = _core.chirp_bank(samples, rate, (lowest, highest), (least, most), mismatch, most_chirps)
     facts = facts.reshape(-1, 2)
     chirps = np.empty(len(facts), _CHIRP)
     chirps["frequency"], chirps["drift"] = facts.T

@@ -208,10 +208,11 @@ class CorrelationBank:
         return f"<CorrelationBank {self.shape}, {len(self._problem.rows)} templates, windows of {self.window}>"
 
 
-def _structured(rows: np.ndarray) -> np.ndarray:
-    rows = rows.reshape(-1, len(PEAK))
+def _structured(rows: Any) -> np.ndarray:
+    names = PEAK.names or ()
+    rows = rows.reshape(-1, len(names))
     peaks = np.empty(len(rows), PEAK)
-    for name, column in zip(PEAK.names or (), rows.T, strict=True):
+    for name, column in zip(names, rows.T, strict=True):
         peaks[name] = column
     return peaks
 
@@ -320,5 +321,6 @@ def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Prec
         raise InvalidArgument(f"axis {axis} is none of signals with {samples.ndim} dimensions")
     moved = np.moveaxis(samples, axis, -1)
     flat = moved.reshape(int(np.prod(moved.shape[:-1], dtype=np.int64)), moved.shape[-1])
-    quotients: np.ndarray = _core.divide_by_noise(flat, block, precision)
-    return np.moveaxis(quotients.reshape(moved.shape), -1, axis)
+    quotients: Any = _core.divide_by_noise(flat, block, precision)
+    result: np.ndarray = np.moveaxis(quotients.reshape(moved.shape), -1, axis)
+    return result
