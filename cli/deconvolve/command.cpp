@@ -78,6 +78,8 @@ class KeepingSink : public ImageSink {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
+    if (request_.has_default_coarse_start && input_metadata_.shape.z == 1)
+        options_.coarse_start = 0;
     kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
     if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");
@@ -141,7 +143,7 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
         for (KernelFile& deeper : psf.file.deeper)
             for (std::string& warning : psf_warnings(deeper, input_metadata_))
                 deeper.warnings.push_back(std::move(warning));
-        DeconvolveOptions options = request_.options;
+        DeconvolveOptions options = options_;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
         options.image_type = input_metadata_.type;

@@ -25,6 +25,8 @@ struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
     bool scale_output = false;
+    /// Whether options.coarse_start is a default, which single planes do without: they lose by it.
+    bool has_default_coarse_start = false;
     std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
     int dump_every = 0;  ///< number of iterations between estimates that are written; 0: none are
@@ -86,7 +88,7 @@ class DeconvolveSteps : public ImageSteps {
     explicit DeconvolveSteps(
         const DeconvolveRequest& request,
         std::shared_ptr<Kernels::Cache> cache = std::make_shared<Kernels::Cache>())
-        : request_(request), kernels_(std::move(cache)) {}
+        : request_(request), options_(request.options), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
@@ -111,6 +113,7 @@ class DeconvolveSteps : public ImageSteps {
     ImageView last_result(index_t channel, const StackFormat& format);
 
     const DeconvolveRequest request_;
+    DeconvolveOptions options_;  ///< those of the request, with the defaults for the image
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
     Volume initial_volume_;                                  ///< one volume of the --start image
     std::vector<Volume> last_results_;  ///< for --warm-start, last result of each channel

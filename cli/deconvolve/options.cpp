@@ -79,15 +79,17 @@ constexpr int max_searched = 200;
 
 // Without a number of iterations or a rule that ends them, a search finds the number. It ends
 // within some dozens of iterations only after a coarse start.
-void set_defaults(const CLI::App& command, DeconvolveOptions& options) {
+void set_defaults(const CLI::App& command, DeconvolveRequest& request) {
+    DeconvolveOptions& options = request.options;
     const bool starts_coarsely = uses_option(options.method, "coarse_start");
     const bool is_free = command.count("--iterations") == 0;
     if (is_free && command.count("--stop") == 0 && starts_coarsely) options.hold_out = true;
     if (!options.hold_out) return;
     if (is_free) options.iterations = max_searched;
     const bool starts_at_image = command.count("--start") + command.count("--warm-start") > 0;
-    if (starts_coarsely && !starts_at_image && command.count("--coarse-start") == 0)
-        options.coarse_start = default_coarse_start;
+    request.has_default_coarse_start =
+        starts_coarsely && !starts_at_image && command.count("--coarse-start") == 0;
+    if (request.has_default_coarse_start) options.coarse_start = default_coarse_start;
 }
 
 void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {
@@ -115,7 +117,8 @@ void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
         request.second_output = parse_output_name("--uncertainty", request.second_output);
 }
 
-void check_method(const CLI::App& command, DeconvolveOptions& options) {
+void check_method(const CLI::App& command, DeconvolveRequest& request) {
+    DeconvolveOptions& options = request.options;
     constexpr std::pair<const char*, const char*> of_some_methods[] = {
         {"--tv", "tv_weight"},        {"--noise-to-signal", "noise_to_signal"},
         {"--unmatched", "unmatched"}, {"--start", "start"},
@@ -128,7 +131,7 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
-    set_defaults(command, options);
+    set_defaults(command, request);
     const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
     if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight &&
         command.count("--uncertainty") == 0 && options.gain)
@@ -172,7 +175,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_run_options(*command, group, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
-        check_method(*command, request->options);
+        check_method(*command, *request);
         if (request->made_psf.out_of_focus_um && request->options.boundary)
             throw InvalidArgument("--out-of-focus needs --edges extend; leave out the other one");
         check_depth_range(request->made_psf);

@@ -142,7 +142,7 @@ void DeconvolveSteps::report_plan(const Console& console) const {
         if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
         warn_of_input(console, psf.file.path, psf.file.metadata);
-        console.fact("method", method_text(request_.options));
+        console.fact("method", method_text(options_));
         const DeconvolvePlan plan = deconvolver.plan();
         cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
     });
@@ -220,7 +220,7 @@ void DeconvolveSteps::report_uncertainty(const Console& console) const {
 }
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    const DeconvolveOptions& options = request_.options;
+    const DeconvolveOptions& options = options_;
     json["input"] = to_json(request_.image, input_metadata_);
     json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& psf) {
         nlohmann::ordered_json one = to_json(psf.file);

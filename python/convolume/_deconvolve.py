@@ -97,8 +97,9 @@ class Deconvolver:
         Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
     coarse_start : int, optional
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
-        reach the same quality sooner. None does 20 before a search for the number of iterations, and else none. For
-        methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with ``start`` ignores it.
+        reach the same quality sooner. None does 20 before a search for the number of iterations on several planes, and
+        else none: single planes lose by it. For methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with
+        ``start`` ignores it.
     uncertainty : bool or int
         True: calls return two arrays, the result, and for each voxel the standard deviation that the noise of photons
         gives it, as float32. It is found by dividing the photons 8 times into random halves and restoring each of
@@ -187,7 +188,7 @@ class Deconvolver:
                                            self._options_of(0), engines(self._arguments))
 
     def _options_of(self, number: int, on_gpu: bool = False) -> _core.DeconvolveOptions:
-        given = self._arguments if on_gpu else with_search(self._arguments)
+        given = self._arguments if on_gpu else with_search(self._arguments, triple_of(self.image_shape)[0])
         arguments = {**given, "origin": self._psfs[number].origin}
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
 

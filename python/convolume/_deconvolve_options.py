@@ -115,15 +115,16 @@ def searches(options: Mapping[str, Any]) -> bool:
                                    and options.get("method", "rl") in _SEARCHED))
 
 
-def with_search(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it."""
+def with_search(options: Mapping[str, Any], planes: int) -> dict[str, Any]:
+    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it.
+    Single planes do without, as they lose by it."""
     found = dict(options)
     if not searches(options):
         return found
     found["stop"] = "auto"
     if found.get("iterations") is None:
         found["iterations"] = _MOST_SEARCHED
-    if found.get("coarse_start") is None and found.get("method", "rl") in _SEARCHED:
+    if found.get("coarse_start") is None and found.get("method", "rl") in _SEARCHED and planes > 1:
         found["coarse_start"] = _COARSE_START
     return found
 

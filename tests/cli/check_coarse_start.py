@@ -137,6 +137,11 @@ def check_messages():
     check("after the files" in refused, "refusal:", refused)
     said = " ".join(output_text(*files, "--coarse-start", "0"))
     check("coarser images" not in said, "a coarse start that is switched off:", said)
+    said = " ".join(output_text(*files))
+    check("coarser images" not in said, "a coarse start of a single plane by default:", said)
+    np.save("planes.npy", np.repeat(y, 4, 0).astype("u2"))
+    said = " ".join(output_text("planes.npy", "h.npy", "-o", "planes_x.npy"))
+    check("from 40 iterations on coarser images" in said, "no coarse start of several planes by default:", said)
     refused = output_text(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
     check("coarse start is for rl" in refused, "refusal:", refused)
 
