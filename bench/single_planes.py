@@ -52,8 +52,8 @@ def main():
             for photons in PHOTONS:
                 rows = []
                 for seed in SEEDS:
-                    run("phantom", "-o", "truth.npy", "--kind", kind, *more, "--size", f"1,{EDGE},{EDGE}", *VOXEL, "--seed",
-                        seed)
+                    run("phantom", "-o", "truth.npy", "--kind", kind, *more, "--size", f"1,{EDGE},{EDGE}", *VOXEL,
+                        "--seed", seed)
                     run("simulate", "truth.npy", "psf.npy", "-o", "plane.npy", "--photons", photons, "--seed", seed)
                     recorded = psnr(np.load(f"{folder}/plane.npy"), np.load(f"{folder}/truth.npy"))
                     best = max(restored("--iterations", n)[0] for n in ITERATIONS)
