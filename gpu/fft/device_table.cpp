@@ -102,4 +102,11 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
     return blocks;
 }
 
+index_t most_resident_blocks(int threads) {
+    const int device = current_device();
+    const index_t per_unit =
+        device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
+    return per_unit * device_attribute(cudaDevAttrMultiProcessorCount, device);
+}
+
 }  // namespace convolume::gpu

@@ -56,12 +56,10 @@ class ElementPasses {
                                           pass->bytes(largest, most_arrays(largest)), device);
     }
 
-    /// Returns the largest number of thread blocks of a pass with sums, on the current device.
+    /// Returns an upper bound of the number of thread blocks of a pass with sums, on the current
+    /// device.
     index_t most_blocks(index_t length) const {
-        const ElementPass<Elements>& pass = get(length);
-        // The fewer the arrays, the more thread blocks fit.
-        return std::max(pass.resident(ElementKind::compare, 0),
-                        pass.resident(ElementKind::update, 0));
+        return most_resident_blocks(get(length).threads);
     }
 
     /// Enqueues a pass over rows 0 … work.rows-1 of `planes` planes of the spectrum, in place, with
