@@ -180,21 +180,40 @@ CONVOLUME_DEVICE void with_input(const ChannelJob<Real>& job, const F& f) {
     }
 }
 
+/// Division of the work of channelize_frames() among the threads of a thread block.
+struct ChannelDivision {
+    int frames;   ///< number of frames of a thread block
+    int lanes;    ///< number of frames that are transformed at a time
+    int at_once;  ///< number of frames whose sums a thread has in registers
+};
+
+/// Returns the division for n channels, with numbers of that many bytes. The more frames a thread
+/// sums at once, the fewer samples and taps come from the second cache, whose rate is the limit.
+CONVOLUME_CONSTEXPR ChannelDivision channel_division(int n, int bytes) {
+    const int most_samples = bytes == 4 ? 8192 : 4096;
+    const int frames = n < most_samples ? most_samples / n : 1;
+    const int sets = frames * (n <= 4096 ? n / 16 : n / 32) / n;
+    const int set_frames = frames / (sets < 1 ? 1 : sets);
+    return {frames, frames, set_frames < 8 ? set_frames : 8};
+}
+
 /// The thread blocks and the memory of channelize_frames() for N channels.
-template <class Real, int N>
+template <class Real, int N, ChannelDivision division = channel_division(N, sizeof(Real))>
 struct ChannelShape {
+    using Number = Real;
+    static constexpr int channels = N;
     static constexpr TransformPlan plan = segment_plan(N);
     static_assert(keeps_segment_rules(plan));
     static constexpr int threads_each = plan.threads;  ///< threads of each transform
-    static constexpr int most_samples = sizeof(Real) == 4 ? 8192 : 4096;
-    /// Number of frames of a thread block.
-    static constexpr int frames = N < most_samples ? most_samples / N : 1;
-    static constexpr int threads = threads_each * frames;  ///< threads of a thread block
+    static constexpr int frames = division.frames;     ///< number of frames of a thread block
+    static constexpr int lanes = division.lanes;
+    static_assert(frames % lanes == 0);
+    static constexpr int threads = threads_each * lanes;  ///< threads of a thread block
     /// Threads that share the phases of a frame, and sets of such threads.
     static constexpr int width = threads < N ? threads : N;
     static constexpr int sets = threads / width;
-    /// Number of frames whose sums a thread has in registers.
-    static constexpr int frames_at_once = frames / sets < 8 ? frames / sets : 8;
+    static constexpr int frames_at_once = division.at_once;
+    static_assert(threads % width == 0 && frames % (sets * frames_at_once) == 0);
     static constexpr bool exchanges_whole = true;
     static constexpr int exchanges = 1;
     static constexpr bool twiddles_loaded = true;
@@ -231,11 +250,11 @@ struct ChannelShape {
     }();
 };
 
-/// The body of the CUDA kernel for N channels. Thread blocks follow the frames of a signal.
-template <class Real, int N, class Context>
+/// The body of the CUDA kernel for a ChannelShape. Thread blocks follow the frames of a signal.
+template <class Shape, class Context, class Real = typename Shape::Number>
 CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob<Real>& job) {
-    using Shape = ChannelShape<Real, N>;
     using Transform = SegmentTransform<Real, Shape>;
+    constexpr int N = Shape::channels;
     const index_t signal = context.block() / job.groups;
     const index_t first = (context.block() - signal * job.groups) * Shape::frames;
     const auto memory_of = [&](int frame) {
@@ -260,28 +279,31 @@ CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob
     });
     context.sync();
 
-    const int lane = context.thread() / Shape::threads_each;
     const int thread = context.thread() % Shape::threads_each;
-    typename Transform::ThreadSamples v;
-    const Complex<Real>* const handed = memory_of(lane);
-    constexpr int last = Shape::plan.last();
-    const int place = Transform::template place<last>(thread);
-    unroll<Transform::elements>([&](auto i) {
-        constexpr int step = Transform::template step<last>(decltype(i)::value);
-        v[i] = handed[Shape::handed(place + step)];
-    });
     const typename Transform::Twiddles twiddles(context, thread, job.twiddles);
-    const SegmentMemory<Real, Shape, Context> exchange{context,
-                                                       reinterpret_cast<char*>(memory_of(lane))};
-    Transform::back(exchange, thread, v, twiddles);
+    CONVOLUME_NO_UNROLL
+    for (int frame = context.thread() / Shape::threads_each; frame < Shape::frames;
+         frame += Shape::lanes) {
+        typename Transform::ThreadSamples v;
+        const Complex<Real>* const handed = memory_of(frame);
+        constexpr int last = Shape::plan.last();
+        const int place = Transform::template place<last>(thread);
+        unroll<Transform::elements>([&](auto i) {
+            constexpr int step = Transform::template step<last>(decltype(i)::value);
+            v[i] = handed[Shape::handed(place + step)];
+        });
+        const SegmentMemory<Real, Shape, Context> exchange{
+            context, reinterpret_cast<char*>(memory_of(frame))};
+        Transform::back(exchange, thread, v, twiddles);
 
-    if (first + lane >= job.frames) return;
-    auto* const target = static_cast<Complex<Real>*>(job.target) +
-                         (signal * job.frames + first + lane) * job.target_row;
-    unroll<Transform::elements>([&](auto i) {
-        const int k = thread + decltype(i)::value * Transform::threads;
-        if (k < job.stored) context.store(target + k, v[i]);
-    });
+        if (first + frame >= job.frames) continue;
+        auto* const target = static_cast<Complex<Real>*>(job.target) +
+                             (signal * job.frames + first + frame) * job.target_row;
+        unroll<Transform::elements>([&](auto i) {
+            const int k = thread + decltype(i)::value * Transform::threads;
+            if (k < job.stored) context.store(target + k, v[i]);
+        });
+    }
 }
 
 /// Thread blocks of sum_frames().

@@ -114,7 +114,7 @@ void check_frames(const ChannelCase& c) {
     job.target = frames.data();
     run_on_host(
         c.signals * job.groups, Shape::threads, Shape::shared_bytes,
-        [&](const HostBlock& block) { channelize_frames<Real, N>(HostSegmentBlock(block), job); });
+        [&](const HostBlock& block) { channelize_frames<Shape>(HostSegmentBlock(block), job); });
     for (index_t s = 0; s < c.signals; ++s)
         for (index_t n = 0; n < job.frames; ++n) {
             const Signal want =
