@@ -279,11 +279,15 @@ CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob
     });
     context.sync();
 
-    const int thread = context.thread() % Shape::threads_each;
-    const typename Transform::Twiddles twiddles(context, thread, job.twiddles);
-    CONVOLUME_NO_UNROLL
-    for (int frame = context.thread() / Shape::threads_each; frame < Shape::frames;
-         frame += Shape::lanes) {
+    const auto transform = [&](int frame) {
+        // The compiler would keep the addresses and twiddle factors of a thread in registers from
+        // frame to frame, although they are computed and loaded in little time.
+        int thread = context.thread() % Shape::threads_each;
+        const Complex<Real>* table = job.twiddles;
+        if constexpr (Shape::lanes < Shape::frames) {
+            thread = context.forget(thread);
+            context.forget(table);
+        }
         typename Transform::ThreadSamples v;
         const Complex<Real>* const handed = memory_of(frame);
         constexpr int last = Shape::plan.last();
@@ -292,17 +296,25 @@ CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob
             constexpr int step = Transform::template step<last>(decltype(i)::value);
             v[i] = handed[Shape::handed(place + step)];
         });
+        const typename Transform::Twiddles twiddles(context, thread, table);
         const SegmentMemory<Real, Shape, Context> exchange{
             context, reinterpret_cast<char*>(memory_of(frame))};
         Transform::back(exchange, thread, v, twiddles);
 
-        if (first + frame >= job.frames) continue;
+        if (first + frame >= job.frames) return;
         auto* const target = static_cast<Complex<Real>*>(job.target) +
                              (signal * job.frames + first + frame) * job.target_row;
         unroll<Transform::elements>([&](auto i) {
             const int k = thread + decltype(i)::value * Transform::threads;
             if (k < job.stored) context.store(target + k, v[i]);
         });
+    };
+    const int lane = context.thread() / Shape::threads_each;
+    if constexpr (Shape::lanes == Shape::frames) {
+        transform(lane);
+    } else {
+        CONVOLUME_NO_UNROLL
+        for (int frame = lane; frame < Shape::frames; frame += Shape::lanes) transform(frame);
     }
 }
 
