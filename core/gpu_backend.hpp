@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/channel_spec.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
+#include "core/pair_axis.hpp"
 #include "core/resample_spec.hpp"
 
 namespace convolume {
@@ -77,6 +79,33 @@ class DeviceProgram {
     /// size of a shared workspace.
     virtual index_t bytes() const = 0;
     virtual std::shared_ptr<DeviceWorkspace> workspace() const = 0;
+    virtual bool keeps_spectrum() const = 0;
+};
+
+/// Planes of the image and of the result that are in the memory of one of several devices.
+struct ProgramSlab {
+    int device = 0;
+    IndexRange input, output;
+};
+
+/// One slab's data in an execution. Arrays of no planes may be null.
+struct SlabData {
+    const void* input = nullptr;
+    void* output = nullptr;
+    void* stream = nullptr;  ///< CUDA stream of the slab's device
+};
+
+/// A convolution prepared for data in the memory of several devices.
+class SpreadProgram {
+  public:
+    virtual ~SpreadProgram() = default;
+
+    /// Enqueues the convolution on the CUDA streams of all slabs and returns. Each stream ends when
+    /// all have ended. `kernel` has the samples of DeviceProgramSpec::run_kernel in the memory of
+    /// the first slab's device, and is null without one.
+    virtual void run(std::span<const SlabData> slabs, const void* kernel) = 0;
+    /// Returns the bytes held on the device of a slab for this slab.
+    virtual index_t bytes(std::size_t slab) const = 0;
     virtual bool keeps_spectrum() const = 0;
 };
 
@@ -151,6 +180,11 @@ struct GpuBackend {
     /// Makes a convolution of data in device memory. Throws Unavailable (no such device),
     /// OutOfMemory, DeviceFailure.
     std::unique_ptr<DeviceProgram> (*make_device_program)(const DeviceProgramSpec& spec);
+    /// Makes a convolution of data in the memory of several devices; a device may have several
+    /// slabs. `spec.device` and `spec.workspace` are not used. Throws Unavailable (no such device,
+    /// or devices that do not reach each other's memory), OutOfMemory, DeviceFailure.
+    std::unique_ptr<SpreadProgram> (*make_spread_program)(const DeviceProgramSpec& spec,
+                                                          const std::vector<ProgramSlab>& slabs);
     /// Makes a filter bank for up to `signals` signals in device memory and `outputs` results of
     /// each. `taps` are in host memory. Throws Unavailable (no such device, or no suitable method),
     /// OutOfMemory, DeviceFailure.

@@ -11,6 +11,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_engines = gpu::make_engines,
     .make_filter_engines = gpu::make_filter_engines,
     .make_device_program = gpu::make_device_program,
+    .make_spread_program = gpu::make_spread_program,
     .make_device_filter_program = gpu::make_device_filter_program,
     .make_device_resampling = gpu::make_device_resampling,
     .make_device_channel_program = gpu::make_device_channel_program,

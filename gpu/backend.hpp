@@ -9,6 +9,8 @@ namespace convolume::gpu {
 EngineList make_engines(const GpuOptions& options = {});
 FilterEngineList make_filter_engines(const GpuOptions& options = {});
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec);
+std::unique_ptr<SpreadProgram> make_spread_program(const DeviceProgramSpec& spec,
+                                                   const std::vector<ProgramSlab>& slabs);
 std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterSpec& spec,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include "convolume/cache.hpp"
 #include "convolume/error.hpp"
@@ -36,6 +37,8 @@ struct DeviceConvolverKey {
     KernelCopy kernel;
     Options options;
     int device;
+    std::vector<int> devices;
+    std::vector<index_t> input_planes, output_planes;
     PixelType image_type;
     std::optional<PixelType> output_type;
     bool keep_kernel_spectrum, kernel_on_device;
@@ -43,9 +46,10 @@ struct DeviceConvolverKey {
 
     std::size_t hash() const { return hash_of(kernel, image); }
     auto fields() const {
-        return std::tuple_cat(std::tie(image, kernel, device, image_type, output_type,
-                                       keep_kernel_spectrum, kernel_on_device, max_gpu_bytes),
-                              fields_of(options));
+        return std::tuple_cat(
+            std::tie(image, kernel, device, devices, input_planes, output_planes, image_type,
+                     output_type, keep_kernel_spectrum, kernel_on_device, max_gpu_bytes),
+            fields_of(options));
     }
 };
 
@@ -97,6 +101,9 @@ std::shared_ptr<const DeviceConvolver> cached_device_convolver(const Shape3& ima
                                  KernelCopy(kernel),
                                  options,
                                  device.device,
+                                 device.devices,
+                                 device.input_planes,
+                                 device.output_planes,
                                  device.image_type,
                                  device.output_type,
                                  device.keep_kernel_spectrum,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
@@ -79,6 +82,57 @@ ResolvedProblem resolve_without_taps(const Shape3& image, const ConstImageView& 
                            device.output_type.value_or(PixelType::float32));
 }
 
+// Returns the planes of each slab: as requested, or divided evenly.
+std::vector<index_t> planes_of_slabs(const std::vector<index_t>& requested, index_t planes,
+                                     std::size_t slabs, const char* what) {
+    std::vector<index_t> result = requested;
+    if (requested.empty()) {
+        const auto count = static_cast<index_t>(slabs);
+        for (index_t i = 0; i < count; ++i)
+            result.push_back(planes * (i + 1) / count - planes * i / count);
+    }
+    index_t sum = 0;
+    for (const index_t own : result) {
+        if (own < 0)
+            throw InvalidArgument(message("a slab of ", own, " planes of the ", what,
+                                          ": give the number of planes, at least 0"));
+        sum = checked_add(sum, own);
+    }
+    if (result.size() != slabs || sum != planes)
+        throw InvalidArgument(message(result.size(), " slabs with ", sum, " planes of the ", what,
+                                      ", which has ", planes, " planes on ", slabs,
+                                      " GPUs: divide all planes, with a slab for each GPU"));
+    return result;
+}
+
+std::vector<DeviceSlab> slabs_of(const ResolvedProblem& resolved, const std::vector<int>& devices,
+                                 const DeviceOptions& options) {
+    const std::vector<index_t> inputs =
+        planes_of_slabs(options.input_planes, resolved.input_shape.z, devices.size(), "input");
+    const std::vector<index_t> outputs =
+        planes_of_slabs(options.output_planes, resolved.output_shape.z, devices.size(), "result");
+    std::vector<DeviceSlab> slabs;
+    DeviceSlab slab;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        slab.device = devices[i];
+        slab.input_begin += slab.input_planes;
+        slab.input_planes = inputs[i];
+        slab.output_begin += slab.output_planes;
+        slab.output_planes = outputs[i];
+        slabs.push_back(slab);
+    }
+    return slabs;
+}
+
+std::vector<ProgramSlab> ranges_of(const std::vector<DeviceSlab>& slabs) {
+    std::vector<ProgramSlab> ranges;
+    for (const DeviceSlab& slab : slabs)
+        ranges.push_back({slab.device,
+                          {slab.input_begin, slab.input_begin + slab.input_planes},
+                          {slab.output_begin, slab.output_begin + slab.output_planes}});
+    return ranges;
+}
+
 RunKernel run_kernel_of(const ConvolutionProblem& problem, const ConstImageView& kernel,
                         const Options& options) {
     RunKernel form{kernel.shape, kernel.type, options.operation != Operation::convolve, {}};
@@ -93,10 +147,25 @@ struct DeviceConvolver::Impl {
     PixelType output_type;
     Shape3 grid;
     bool kernel_on_device = false;
-    std::unique_ptr<DeviceProgram> program;
+    std::unique_ptr<DeviceProgram> program;  ///< null if there are several slabs
+    std::unique_ptr<SpreadProgram> spread;
+    std::vector<DeviceSlab> slabs;
 
-    void run(const void* input, const void* kernel, void* output, void* stream) const {
-        check_memory(input, "input", output, "output");
+    void run(std::span<const void* const> inputs, const void* kernel,
+             std::span<void* const> outputs, std::span<const DeviceStream> streams) const {
+        if (inputs.size() != slabs.size() || outputs.size() != slabs.size() ||
+            (!streams.empty() && streams.size() != slabs.size()))
+            throw InvalidArgument(message("this convolver has ", slabs.size(), " slabs, and got ",
+                                          inputs.size(), " inputs, ", outputs.size(),
+                                          " outputs and ", streams.size(),
+                                          " streams: give one for each slab"));
+        for (std::size_t i = 0; i < slabs.size(); ++i) {
+            const char none = 0;  // stands for slabs without planes
+            const std::string number = slabs.size() > 1 ? message(" of slab ", i) : "";
+            check_memory(slabs[i].input_planes > 0 ? inputs[i] : &none, ("input" + number).c_str(),
+                         slabs[i].output_planes > 0 ? outputs[i] : &none,
+                         ("output" + number).c_str());
+        }
         if (kernel_on_device != (kernel != nullptr))
             throw InvalidArgument(
                 kernel_on_device
@@ -104,7 +173,15 @@ struct DeviceConvolver::Impl {
                       "execution"
                     : "this convolver has a kernel: make one with kernel_on_device to give another "
                       "with each execution");
-        program->run(input, output, stream, kernel);
+        if (program) {
+            program->run(inputs[0], outputs[0], streams.empty() ? nullptr : streams[0].get(),
+                         kernel);
+            return;
+        }
+        std::vector<SlabData> data(slabs.size());
+        for (std::size_t i = 0; i < slabs.size(); ++i)
+            data[i] = {inputs[i], outputs[i], streams.empty() ? nullptr : streams[i].get()};
+        spread->run(data, kernel);
     }
 };
 
@@ -112,7 +189,12 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
                                  const Options& options, const DeviceOptions& device)
     : impl_(std::make_unique<Impl>()) {
     if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
-    require_on_device(device.workspace_of.get().get(), device.device);
+    const std::vector<int> devices =
+        device.devices.empty() ? std::vector{device.device} : device.devices;
+    if (devices.size() == 1)
+        require_on_device(device.workspace_of.get().get(), devices[0]);
+    else if (device.workspace_of.get())
+        throw InvalidArgument("a convolver on several GPUs has workspaces of its own: share none");
     ResolvedProblem& resolved = impl_->resolved;
     resolved = device.kernel_on_device
                    ? resolve_without_taps(image_shape, kernel, options, device)
@@ -125,14 +207,14 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     check_result_type(problem.complex_data, impl_->output_type);
 
     DeviceProgramSpec spec;
-    spec.device = device.device;
+    spec.device = devices[0];
     spec.block.precision = options.precision;
     spec.block.complex_data = problem.complex_data;
     spec.block.complex_kernel = problem.complex_kernel;
     spec.block.source_type = device.image_type;
     spec.block.target_type = resolved.folds ? natural : impl_->output_type;
     for (int a = 0; a < 3; ++a) {
-        DeviceAxis axis = device_axis(problem, a, device.device);
+        DeviceAxis axis = device_axis(problem, a, devices[0]);
         spec.block.axes[static_cast<std::size_t>(a)] = block_axis(axis.window);
         spec.kernel_shift[a] = axis.kernel_shift;
         spec.gather[static_cast<std::size_t>(a)] = std::move(axis.gather);
@@ -155,7 +237,15 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     spec.keep_spectrum = device.keep_kernel_spectrum;
     spec.memory_limit_bytes = device.max_gpu_bytes.value_or(0);
     spec.workspace = device.workspace_of.get();
-    impl_->program = require_gpu_backend().make_device_program(spec);
+    impl_->slabs = slabs_of(resolved, devices, device);
+    if (devices.size() == 1) {
+        impl_->program = require_gpu_backend().make_device_program(spec);
+        impl_->slabs[0].device_bytes = impl_->program->bytes();
+    } else {
+        impl_->spread = require_gpu_backend().make_spread_program(spec, ranges_of(impl_->slabs));
+        for (std::size_t i = 0; i < devices.size(); ++i)
+            impl_->slabs[i].device_bytes = impl_->spread->bytes(i);
+    }
     resolved.taps.reset();  // the program has a copy in GPU memory
 }
 
@@ -164,7 +254,10 @@ DeviceConvolver::DeviceConvolver(DeviceConvolver&&) noexcept = default;
 DeviceConvolver& DeviceConvolver::operator=(DeviceConvolver&&) noexcept = default;
 
 WorkspaceOf::WorkspaceOf(const DeviceConvolver* convolver) {
-    if (convolver) workspace_ = convolver->impl_->program->workspace();
+    if (!convolver) return;
+    if (!convolver->impl_->program)
+        throw InvalidArgument("a convolver on several GPUs does not share its workspaces");
+    workspace_ = convolver->impl_->program->workspace();
 }
 
 const Shape3& DeviceConvolver::input_shape() const {
@@ -177,19 +270,41 @@ PixelType DeviceConvolver::output_type() const {
     return impl_->output_type;
 }
 index_t DeviceConvolver::device_bytes() const {
-    return impl_->program->bytes();
+    index_t most = 0;
+    for (const DeviceSlab& slab : impl_->slabs) {
+        index_t here = 0;
+        for (const DeviceSlab& other : impl_->slabs)
+            if (other.device == slab.device) here += other.device_bytes;
+        most = std::max(most, here);
+    }
+    return most;
 }
 const Shape3& DeviceConvolver::grid() const {
     return impl_->grid;
 }
 
+const std::vector<DeviceSlab>& DeviceConvolver::slabs() const {
+    return impl_->slabs;
+}
+
 void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) const {
-    impl_->run(input, nullptr, output, stream.get());
+    impl_->run({&input, 1}, nullptr, {&output, 1}, {&stream, 1});
 }
 
 void DeviceConvolver::execute_with_kernel(const void* input, const void* kernel, void* output,
                                           DeviceStream stream) const {
-    impl_->run(input, kernel, output, stream.get());
+    impl_->run({&input, 1}, kernel, {&output, 1}, {&stream, 1});
+}
+
+void DeviceConvolver::execute(std::span<const void* const> inputs, std::span<void* const> outputs,
+                              std::span<const DeviceStream> streams) const {
+    impl_->run(inputs, nullptr, outputs, streams);
+}
+
+void DeviceConvolver::execute_with_kernel(std::span<const void* const> inputs, const void* kernel,
+                                          std::span<void* const> outputs,
+                                          std::span<const DeviceStream> streams) const {
+    impl_->run(inputs, kernel, outputs, streams);
 }
 
 }  // namespace convolume

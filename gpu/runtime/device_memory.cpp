@@ -20,14 +20,14 @@ namespace convolume::gpu {
 namespace {
 std::atomic<index_t> current_bytes{0};
 std::atomic<index_t> peak_bytes{0};
+}  // namespace
 
-void count_bytes(index_t bytes) {
+void count_device_bytes(index_t bytes) {
     const index_t now = current_bytes.fetch_add(bytes) + bytes;
     index_t peak = peak_bytes.load();
     while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
     }
 }
-}  // namespace
 
 DeviceMemoryUse device_memory_use() {
     return {current_bytes.load(), peak_bytes.load()};
@@ -58,12 +58,12 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     bytes = round_up(bytes, alignment);
     data_ = std::unique_ptr<void, CountingDeleter>(allocate_on_current_device(bytes, purpose),
                                                    CountingDeleter{bytes});
-    count_bytes(bytes);
+    count_device_bytes(bytes);
 }
 
 void DeviceMemory::CountingDeleter::operator()(void* data) const {
     static_cast<void>(cudaFree(data));  // fails on a lost device, where nothing needs to be freed
-    count_bytes(-bytes);
+    count_device_bytes(-bytes);
 }
 
 void DeviceMemory::clear() const {

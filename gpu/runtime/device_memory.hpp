@@ -18,6 +18,8 @@ struct DeviceMemoryUse {
     index_t peak_bytes;
 };
 DeviceMemoryUse device_memory_use();
+/// Counts `bytes` that were allocated, or freed if negative.
+void count_device_bytes(index_t bytes);
 void reset_device_memory_peak();
 
 /// Returns the address of new memory on the current device, for cudaFree. If the memory is used up,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution and deconvolution of images, and filtering of signals, that are already in the memory
-// of a GPU. After construction, convolution and filtering never wait for the device.
+// of GPUs. After construction, convolution and filtering never wait for the device.
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -72,9 +73,25 @@ class CONVOLUME_API WorkspaceOf {
     std::shared_ptr<DeviceWorkspace> workspace_;
 };
 
+/// The planes of an image and of its result that one GPU holds. A slab's arrays are contiguous, in
+/// C order, of the shapes (input_planes, y, x) and (output_planes, y, x).
+struct DeviceSlab {
+    int device = 0;  ///< CUDA's device number
+    index_t input_begin = 0, input_planes = 0;
+    index_t output_begin = 0, output_planes = 0;
+    index_t device_bytes = 0;  ///< bytes that the convolver holds on the GPU for this slab
+};
+
 /// Options of DeviceConvolver beside those of the convolution.
 struct DeviceOptions {
     int device = 0;  ///< CUDA's device number
+    /// Several GPUs that reach each other's memory, over NVLink at best. Image and result are slabs
+    /// along z, one for each GPU in this order. Each GPU needs memory only for its part. A GPU that
+    /// is named n times has n slabs. If empty, `device` is the only GPU.
+    std::vector<int> devices{};
+    /// The number of planes of the input, and of the result, in each slab. They may be 0. If not
+    /// given, planes are divided evenly. Slabs near that division are fastest.
+    std::vector<index_t> input_planes{}, output_planes{};
     PixelType image_type = PixelType::float32;
     /// Type of results. If not given, the natural type, see Convolver::natural_output_type().
     std::optional<PixelType> output_type;
@@ -87,15 +104,15 @@ struct DeviceOptions {
     /// centers peak, centroid and corner, a constant boundary other than 0, and the conjugation of
     /// a complex kernel.
     bool kernel_on_device = false;
-    /// Bytes of device memory that the convolver may take, beside the caller's images. If not
+    /// Bytes of each GPU's memory that the convolver may take, beside the caller's images. If not
     /// given, most of the free memory.
     std::optional<index_t> max_gpu_bytes;
-    WorkspaceOf workspace_of{};
+    WorkspaceOf workspace_of{};  ///< only on one GPU
 };
 
-/// Convolves images of one shape with one kernel on one GPU. If a loop also needs the adjoint, make
-/// a second convolver with Operation::adjoint. Both may use one CUDA stream, and share a workspace
-/// (DeviceOptions::workspace_of).
+/// Convolves images of one shape with one kernel on one GPU, or on several that share the image and
+/// the work. If a loop also needs the adjoint, make a second convolver with Operation::adjoint.
+/// Both may use one CUDA stream, and share a workspace (DeviceOptions::workspace_of).
 /// @code{.cpp}
 /// const Shape3 shape{16, 64, 64};
 /// Volume kernel({3, 3, 3}, PixelType::float32);
@@ -116,7 +133,9 @@ class CONVOLUME_API DeviceConvolver {
     /// copied. Only the constructor waits for the device. Options::method is not used. Under
     /// NanPolicy::error images are not searched for NaN, which propagate. Throws as Convolver does,
     /// InvalidArgument if the workspace is on another device, and Unavailable if there is no such
-    /// device.
+    /// device. With several GPUs, throws Unavailable if they do not reach each other's memory, or
+    /// if the grid is longer than 4096 along z or y or than 8192 along x (in double precision, half
+    /// of that).
     DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
                     const Options& options = {}, const DeviceOptions& device = {});
     ~DeviceConvolver();
@@ -126,9 +145,12 @@ class CONVOLUME_API DeviceConvolver {
     const Shape3& input_shape() const;   ///< returns the shape that execute() takes
     const Shape3& output_shape() const;  ///< returns the shape that execute() gives
     PixelType output_type() const;
-    /// Returns the bytes of device memory that the convolver holds, beside the caller's images.
-    /// They include the bytes by which a shared workspace has grown for this convolver.
+    /// Returns the bytes of device memory that the convolver holds, beside the caller's images; of
+    /// several GPUs, on the one that holds most. They include the bytes by which a shared workspace
+    /// has grown for this convolver.
     index_t device_bytes() const;
+    /// Returns the slabs of image and result, one for each GPU; on one GPU, all planes.
+    const std::vector<DeviceSlab>& slabs() const;
     /// Returns the padded size of the transforms.
     const Shape3& grid() const;
 
@@ -143,6 +165,41 @@ class CONVOLUME_API DeviceConvolver {
     /// convolvers with DeviceOptions::kernel_on_device, which have no other executions.
     void execute_with_kernel(const void* input, const void* kernel, void* output,
                              DeviceStream stream = {}) const;
+
+    /// As execute(), for several GPUs: `inputs`, `outputs` and `streams` have an element for each
+    /// of slabs(), in the memory of its GPU. Slabs without planes may be null. Without streams,
+    /// each GPU's default stream is used. A GPU reads and writes only its own slabs of the caller,
+    /// after the earlier work on its stream. Every stream goes on when all GPUs are done, so that
+    /// waiting for one stream is enough. If a GPU fails, the streams report CUDA's error.
+    /// @code{.cpp}
+    /// int gpus = 0;
+    /// cudaGetDeviceCount(&gpus);
+    /// DeviceOptions spread;
+    /// if (gpus > 1) spread.devices = {0, 1};
+    /// Volume mean({3, 3, 3}, PixelType::float32);
+    /// std::fill_n(mean.elements<float>(), 27, 1 / 27.0F);
+    /// const DeviceConvolver blur({16, 64, 64}, mean.view(), {}, spread);
+    /// std::vector<const void*> inputs;
+    /// std::vector<void*> outputs;
+    /// for (const DeviceSlab& slab : blur.slabs()) {
+    ///     void* image = nullptr;
+    ///     cudaSetDevice(slab.device);
+    ///     cudaMalloc(&image, slab.input_planes * 64 * 64 * sizeof(float));
+    ///     cudaMemset(image, 0, slab.input_planes * 64 * 64 * sizeof(float));
+    ///     inputs.push_back(image);
+    ///     outputs.push_back(image);
+    /// }
+    /// blur.execute(inputs, outputs);
+    /// cudaDeviceSynchronize();
+    /// for (void* image : outputs) cudaFree(image);
+    /// cudaSetDevice(0);
+    /// @endcode
+    void execute(std::span<const void* const> inputs, std::span<void* const> outputs,
+                 std::span<const DeviceStream> streams = {}) const;
+    /// As execute() for several GPUs, with a kernel in the memory of the first one.
+    void execute_with_kernel(std::span<const void* const> inputs, const void* kernel,
+                             std::span<void* const> outputs,
+                             std::span<const DeviceStream> streams = {}) const;
 
   private:
     friend class WorkspaceOf;

@@ -2,9 +2,12 @@
 #include "convolume/convolver.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -106,6 +109,54 @@ DeviceOptions device_options(int device, PixelType image_type,
     return where;
 }
 
+/// Addresses as Python has them, or numbers of planes.
+using Addresses = std::vector<std::uintptr_t>;
+
+DeviceOptions slab_options(std::vector<int> devices, std::vector<index_t> input_planes,
+                           std::vector<index_t> output_planes, PixelType image_type,
+                           std::optional<index_t> max_gpu_bytes) {
+    DeviceOptions where = device_options(0, image_type, max_gpu_bytes);
+    where.devices = std::move(devices);
+    where.input_planes = std::move(input_planes);
+    where.output_planes = std::move(output_planes);
+    return where;
+}
+
+void execute_slabs(const DeviceConvolver& self, const Addresses& images, const Addresses& outs,
+                   const Addresses& streams) {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    std::vector<DeviceStream> on;
+    for (const std::uintptr_t image : images) inputs.push_back(pointer<const void>(image));
+    for (const std::uintptr_t out : outs) outputs.push_back(pointer<void>(out));
+    for (const std::uintptr_t stream : streams) on.emplace_back(pointer<CUstream_st>(stream));
+    const nb::gil_scoped_release released;
+    self.execute(inputs, outputs, on);
+}
+
+void bind_slab_convolver(nb::module_& module) {
+    module.def(
+        "slab_convolver",
+        [](const Triple& shape, const ReadArray& kernel, const Options& options,
+           const std::vector<int>& devices, const std::vector<index_t>& input_planes,
+           const std::vector<index_t>& output_planes, PixelType image_type,
+           std::optional<index_t> max_gpu_bytes, bool from_cache) {
+            const ConstImageView taps = view(kernel);
+            const nb::gil_scoped_release released;
+            const DeviceOptions where =
+                slab_options(devices, input_planes, output_planes, image_type, max_gpu_bytes);
+            const std::shared_ptr<const DeviceConvolver> made =
+                from_cache
+                    ? cached_device_convolver(index3(shape), taps, options, where)
+                    : std::make_shared<const DeviceConvolver>(index3(shape), taps, options, where);
+            return std::const_pointer_cast<DeviceConvolver>(made);
+        },
+        "Returns a DeviceConvolver of slabs in the memory of several GPUs.", nb::arg("shape"),
+        nb::arg("kernel"), nb::arg("options"), nb::arg("devices"), nb::arg("input_planes"),
+        nb::arg("output_planes"), nb::arg("image_type"), nb::arg("max_gpu_bytes"),
+        nb::arg("from_cache"));
+}
+
 void bind_device_convolver(nb::module_& module) {
     nb::class_<DeviceConvolver>(module, "DeviceConvolver")
         .def(
@@ -136,7 +187,16 @@ void bind_device_convolver(nb::module_& module) {
                     self.execute_with_kernel(pointer<const void>(image),
                                              pointer<const void>(kernel), pointer<void>(out), on);
             },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("kernel") = 0);
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("kernel") = 0)
+        .def_prop_ro("output_planes",
+                     [](const DeviceConvolver& self) {
+                         std::vector<index_t> planes;
+                         for (const DeviceSlab& slab : self.slabs())
+                             planes.push_back(slab.output_planes);
+                         return planes;
+                     })
+        .def("execute_slabs", &execute_slabs, nb::arg("images"), nb::arg("outs"),
+             nb::arg("streams"));
     module.def(
         "cached_device_convolver_without_kernel",
         [](const Triple& shape, const Triple& kernel_shape, PixelType kernel_type,
@@ -219,6 +279,7 @@ void bind_convolver(nb::module_& module) {
         "Returns the sample of a kernel that stands for no shift, by the origin of the options.",
         nb::arg("options"), nb::arg("kernel"));
     bind_device_convolver(module);
+    bind_slab_convolver(module);
 }
 
 }  // namespace convolume::python

@@ -28,6 +28,7 @@ from ._problem import (
 )
 from ._psf import Kernel, check_voxels, prepared_kernel
 from ._run import Progress, log_plan, progress_bar
+from ._slabs import SlabConvolvers, are_slabs, shape_of_slabs
 
 
 @functools.lru_cache(maxsize=256, typed=True)
@@ -115,6 +116,7 @@ class Convolver:
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
         self._natural = self._problem.natural
+        self._of_slabs = SlabConvolvers(self._problem, self.input_shape, self._from_cache)
         log_plan(lambda: self.plan, options)
 
     @property
@@ -132,21 +134,25 @@ class Convolver:
 
         Parameters
         ----------
-        image : array
+        image : array, or list of arrays
+            An image in the memory of several GPUs is a list of arrays there: slabs of its planes along z, on GPUs that
+            reach each other's memory.
         out : array of `output_shape`, optional
             Receives the result in its own type, and must not overlap the image. Integers are rounded and clamped, and a
             :class:`ConvolumeWarning` tells how many were clamped. For an image in a GPU's memory, a contiguous array
-            there with the type :attr:`Convolver.dtype`.
+            there with the type :attr:`Convolver.dtype`; for slabs, a list of such arrays on the same GPUs.
         stream : stream of CuPy or PyTorch, or int, optional
             For an image in a GPU's memory: the CUDA stream on which the work is enqueued, or its address. None takes
-            the library's current one. The call returns before the work is done.
+            the library's current one. For slabs, a list of streams. The call returns before the work is done.
         progress
             See :class:`convolume.Run`.
 
         Returns
         -------
-        array of `output_shape`, of the library that `image` comes from
+        array of `output_shape`, of the library that `image` comes from; for slabs, a list of arrays
         """
+        if are_slabs(image):
+            return self._of_slabs(image, out, stream)
         if type(image) is not np.ndarray and is_on_gpu(image):
             with on_stream(image, stream):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
@@ -232,6 +238,8 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
             return found
     form: Any = {name: value for name, value in options.items() if name in CommonKeywords.__annotations__}
     form["operation"] = operation
+    if are_slabs(image):
+        return _apply_to_slabs(image, kernel, form, options)
     if is_on_gpu(image):
         with on_stream(image, options.get("stream")):
             return _apply_on_gpu(image, kernel, form, options)
@@ -313,14 +321,27 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
     return convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
 
 
+def _apply_to_slabs(image: Sequence[Any], kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> list[Any]:
+    shape = shape_of_slabs(image)
+    if chosen_axes(options.get("axes"), None, len(shape), np.ndim(kernel)) != list(range(len(shape))):
+        raise InvalidArgument("of an image in slabs all axes are convolved, in their order: leave out axes")
+    prepared = prepared_kernel(kernel, "the kernel", len(shape), options.get("origin", "middle"))
+    dtype: np.dtype[Any] = DeviceArray.of(image[0], "a slab of the image").dtype
+    problem = Problem(shape, prepared, dtype, {**form, "executions": 1})
+    if options.get("dtype") not in (None, problem.natural):
+        raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
+    return SlabConvolvers(problem, shape, from_cache=True)(image, options.get("out"), options.get("stream"))
+
+
 @with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))
 def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """Computes the linear convolution of an image, or of each image of a batch, with a kernel.
 
     Parameters
     ----------
-    image : array
-        Any shape and strides.
+    image : array, or list of arrays
+        Any shape and strides. A list of arrays in GPUs' memory has the slabs of one image: see
+        :meth:`Convolver.__call__`.
     kernel : array
         1 to 3 dimensions. It is resampled if image and kernel know their voxel sizes, and these differ.
     axes : sequence of ints, optional

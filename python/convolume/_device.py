@@ -30,7 +30,7 @@ def is_on_gpu(array: Any) -> bool:
 
 def known(array: Any, what: str) -> Any:
     """Returns an array in a GPU's memory as one of CuPy or PyTorch that shares its memory."""
-    library = _library(array)
+    library = library_of(array)
     if library == "torch":
         return array.detach()
     if library == "cupy":
@@ -50,7 +50,8 @@ def address_of(array: Any) -> int:
     return int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.data.ptr)
 
 
-def _library(array: Any) -> str:
+def library_of(array: Any) -> str:
+    """Returns the name of the library that an array or a stream comes from."""
     return type(array).__module__.partition(".")[0]
 
 
@@ -69,11 +70,11 @@ def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]
     Copies, conversions and allocations of the library are then ordered with the work on that stream. Otherwise a copy
     might come after the work that reads it, or memory might be reused too early.
     """
-    library = _library(array)
+    library = library_of(array)
     if stream is None or library not in ("cupy", "torch"):
         return contextlib.nullcontext()
     cuda: Any = importlib.import_module(library).cuda
-    own = stream if _library(stream) == library else cuda.ExternalStream(_stream_address(stream))
+    own = stream if library_of(stream) == library else cuda.ExternalStream(_stream_address(stream))
     return cuda.stream(own) if library == "torch" else own  # type: ignore[no-any-return]
 
 
@@ -94,8 +95,8 @@ class DeviceArray:
 
     @classmethod
     def of(cls, array: Any, what: str) -> "DeviceArray":
-        given, array = _library(array), known(array, what)
-        library = _library(array)
+        given, array = library_of(array), known(array, what)
+        library = library_of(array)
         array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
         facts = array.__cuda_array_interface__
         dtype: np.dtype[Any] = np.dtype(facts["typestr"])
@@ -107,7 +108,7 @@ class DeviceArray:
     @classmethod
     def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
         """Checks a contiguous array for a result, and returns it. Its type must be `dtype`, if that is not None."""
-        found = cls.of(out, "out") if is_on_gpu(out) and _library(out) in ("cupy", "torch") else None
+        found = cls.of(out, "out") if is_on_gpu(out) and library_of(out) in ("cupy", "torch") else None
         # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
@@ -179,6 +180,6 @@ def to_host(array: Any, what: str) -> np.ndarray:
 
 def host_copy(array: Any) -> np.ndarray:
     """Returns a copy in host memory of an array of CuPy or PyTorch."""
-    if _library(array) == "torch":
+    if library_of(array) == "torch":
         return np.asarray(array.cpu().numpy())
     return np.asarray(importlib.import_module("cupy").asnumpy(array))

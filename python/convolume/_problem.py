@@ -173,3 +173,10 @@ class Problem:
         plan = _core.cached_device_convolver if from_cache else _core.DeviceConvolver
         return plan(triple_of(self.shape), self._filled(), self.options, device, dtype,
                     byte_size(self.arguments.get("max_gpu_mem")))
+
+    def for_slabs(self, devices: list[int], input_planes: list[int], output_planes: list[int], dtype: np.dtype[Any],
+                  from_cache: bool = False) -> _core.DeviceConvolver:
+        """Plans for images in slabs in the memory of several GPUs, or takes the plan from the cache. The result is
+        divided evenly if `output_planes` is empty."""
+        return _core.slab_convolver(triple_of(self.shape), self._filled(), self.options, devices, input_planes,
+                                    output_planes, dtype, byte_size(self.arguments.get("max_gpu_mem")), from_cache)

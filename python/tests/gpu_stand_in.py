@@ -16,11 +16,31 @@ import convolume
 from convolume import _core, _resample
 
 
+class Device:
+    """A GPU, which is the current one within a context."""
+
+    current = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self.before, Device.current = Device.current, self.number
+
+    def __exit__(self, *_):
+        Device.current = self.before
+
+
+def stream_of(device):
+    """Returns the address of a GPU's current CUDA stream."""
+    return 1000 * device
+
+
 class GpuArray(NDArrayOperatorsMixin):
     def __init__(self, values):
         self.values = values
         self.shape = values.shape
-        self.device = contextlib.nullcontext()
+        self.device = Device(Device.current)
         self.data = types.SimpleNamespace(ptr=values.ctypes.data)
 
     @property
@@ -28,7 +48,7 @@ class GpuArray(NDArrayOperatorsMixin):
         return self.values.__array_interface__
 
     def __dlpack_device__(self):
-        return 2, 0
+        return 2, self.device.number
 
     def __dlpack__(self, **options):
         raise BufferError("an array of the stand-in")
@@ -65,19 +85,27 @@ def _wrapped(function):
     return lambda array, *arguments, **options: GpuArray(function(array.values, *arguments, **options))
 
 
+def _contiguous(array):
+    if array.values.flags.c_contiguous:
+        return array
+    with array.device:
+        return GpuArray(np.ascontiguousarray(array.values))
+
+
 def cupy():
     """Returns a module with the functions of CuPy that convolume calls."""
     module = types.ModuleType("cupy")
     module.asarray = lambda values: GpuArray(np.array(values))
     module.asnumpy = lambda array: array.values.copy()
     module.empty = lambda shape, dtype: GpuArray(np.empty(shape, dtype))
-    module.ascontiguousarray = lambda array: GpuArray(np.ascontiguousarray(array.values))
+    module.ascontiguousarray = _contiguous
     for name in ("clip", "moveaxis", "rint", "sign", "trunc"):
         setattr(module, name, _wrapped(getattr(np, name)))
     module.fft = types.SimpleNamespace(**{name: _wrapped(getattr(np.fft, name))
                                           for name in ("fftn", "ifftn", "irfftn", "rfftn")})
-    module.cuda = types.SimpleNamespace(Device=lambda device: contextlib.nullcontext(),
-                                        get_current_stream=lambda: types.SimpleNamespace(ptr=0))
+    module.cuda = types.SimpleNamespace(
+        Device=Device, ExternalStream=lambda address: contextlib.nullcontext(),
+        get_current_stream=lambda: types.SimpleNamespace(ptr=stream_of(Device.current)))
     return module
 
 
@@ -116,6 +144,32 @@ class ConvolverWithoutKernel(DeviceConvolver):
     def execute(self, image, out, stream, kernel=0):
         assert kernel != 0
         DeviceConvolver(self._shape, _array_at(kernel, *self._kernel).copy(), *self._others).execute(image, out, stream)
+
+
+class SlabConvolver(DeviceConvolver):
+    """Convolves slabs on the host, and remembers how it was made and the CUDA streams."""
+
+    made = []
+
+    def __init__(self, shape, kernel, options, devices, input_planes, output_planes, image_type, max_gpu_bytes,
+                 from_cache):
+        super().__init__(shape, kernel, options, devices[0], image_type)
+        self.devices, self.input_planes, self.from_cache, self.streams = devices, input_planes, from_cache, []
+        planes, parts = self.output_shape[0], len(devices)
+        self.output_planes = output_planes or [planes * (i + 1) // parts - planes * i // parts for i in range(parts)]
+        SlabConvolver.made.append(self)
+
+    def execute_slabs(self, images, outs, streams):
+        assert len(images) == len(outs) == len(streams) == len(self.devices)
+        self.streams.append(streams)
+        image = np.concatenate([_array_at(at, (planes, *self._core.input_shape[1:]), self._type)
+                                for at, planes in zip(images, self.input_planes)])
+        result = np.empty(self.output_shape, self.output_type)
+        self._core.execute(image, result)
+        begin = 0
+        for at, planes in zip(outs, self.output_planes):
+            _array_at(at, (planes, *self.output_shape[1:]), self.output_type)[...] = result[begin:begin + planes]
+            begin += planes
 
 
 class DeviceFilterBank:
@@ -166,10 +220,12 @@ class DeviceChannelizer:
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
+    monkeypatch.setattr(SlabConvolver, "made", [])
     _resample._device_plan.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", module)
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
+                           "slab_convolver": SlabConvolver,
                            "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler,
                            "DeviceChannelizer": DeviceChannelizer}.items():
         monkeypatch.setattr(_core, name, stand_in)

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times convolutions of images in the memory of several GPUs beside the same on one, cuFFT's
+// transforms over several GPUs (cufftXt), and copies between the GPUs. Prints one JSON object a
+// line. Times are medians of milliseconds between events on the first GPU.
+
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+#include <cufftXt.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <stdexcept>
+
+#include "convolume/device.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/volume.hpp"
+#include "core/threads.hpp"
+
+namespace {
+
+using namespace convolume;
+using nlohmann::json;
+
+void check(cudaError_t status, const char* what) {
+    if (status != cudaSuccess)
+        throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+}
+void check(cufftResult status, const char* what) {
+    if (status != CUFFT_SUCCESS)
+        throw std::runtime_error(std::string(what) + ": cuFFT status " + std::to_string(status));
+}
+std::size_t size(index_t bytes) {
+    return static_cast<std::size_t>(bytes);
+}
+
+class DeviceArray {
+  public:
+    DeviceArray(int device, index_t bytes) {
+        check(cudaSetDevice(device), "switching to a GPU");
+        check(cudaMalloc(&data_, size(std::max<index_t>(bytes, 1))), "allocating");
+    }
+    ~DeviceArray() { static_cast<void>(cudaFree(data_)); }
+    DeviceArray(const DeviceArray&) = delete;
+    DeviceArray& operator=(const DeviceArray&) = delete;
+    void* data() const { return data_; }
+
+  private:
+    void* data_ = nullptr;
+};
+
+void wait_for_all(const std::vector<int>& devices) {
+    for (const int device : devices) {
+        check(cudaSetDevice(device), "switching to a GPU");
+        check(cudaDeviceSynchronize(), "working on the GPUs");
+    }
+    check(cudaSetDevice(devices[0]), "switching to a GPU");
+}
+
+// Returns the median milliseconds of `work` between events on the default stream of devices[0],
+// which goes on when all devices are done.
+template <class Work>
+double median_ms(const std::vector<int>& devices, int repeats, const Work& work) {
+    check(cudaSetDevice(devices[0]), "switching to a GPU");
+    cudaEvent_t begin, end;
+    check(cudaEventCreate(&begin), "creating an event");
+    check(cudaEventCreate(&end), "creating an event");
+    work();
+    work();
+    std::vector<double> times;
+    for (int i = 0; i < repeats; ++i) {
+        wait_for_all(devices);
+        check(cudaEventRecord(begin), "recording");
+        work();
+        check(cudaSetDevice(devices[0]), "switching to a GPU");
+        check(cudaEventRecord(end), "recording");
+        wait_for_all(devices);
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, begin, end), "reading a time");
+        times.push_back(ms);
+    }
+    static_cast<void>(cudaEventDestroy(begin));
+    static_cast<void>(cudaEventDestroy(end));
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+Volume random_volume(const Shape3& shape, unsigned seed) {
+    Volume volume(shape, PixelType::float32);
+    float* const samples = volume.elements<float>();
+    const index_t count = element_count(shape);
+    parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [=](index_t block, int) {
+        std::mt19937 engine(seed + static_cast<unsigned>(block));
+        std::uniform_real_distribution<float> uniform(-0.5f, 1.f);
+        for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
+            samples[i] = uniform(engine);
+    });
+    return volume;
+}
+
+struct Case {
+    const char* name;
+    Shape3 image, kernel;
+    BoundaryKind boundary;
+    bool fits_one;          ///< one GPU has memory for it
+    index_t max_gibibytes;  ///< of each GPU, with the image; 0: no limit
+};
+constexpr Case cases[] = {
+    {"1024x2048x2048", {1024, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
+    {"512k64", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::zero, true, 0},
+    {"512psf255", {512, 1024, 1024}, {255, 511, 511}, BoundaryKind::zero, true, 0},
+    {"512circular", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
+    {"2048", {2048, 2048, 2048}, {16, 16, 16}, BoundaryKind::wrap, false, 60},
+};
+
+// Returns the relative L2 error at random voxels, against sums in double precision with taps whose
+// sum is 1.
+double sampled_error(const Case& c, const Volume& image, const Volume& kernel,
+                     const Volume& result) {
+    constexpr index_t samples = 32;
+    std::vector<double> differences(size(samples)), norms(size(samples));
+    const float* const pixels = static_cast<const float*>(image.view().data);
+    const float* const taps = static_cast<const float*>(kernel.view().data);
+    parallel_for(samples, thread_count(0), [&](index_t sample, int) {
+        std::mt19937 engine(static_cast<unsigned>(sample));
+        index_t at[3];
+        for (int a = 0; a < 3; ++a)
+            at[a] = std::uniform_int_distribution<index_t>(0, c.image[a] - 1)(engine);
+        double sum = 0, all_taps = 0;
+        for (index_t z = 0; z < c.kernel.z; ++z)
+            for (index_t y = 0; y < c.kernel.y; ++y)
+                for (index_t x = 0; x < c.kernel.x; ++x) {
+                    const index_t tap[3] = {z, y, x};
+                    index_t from[3];
+                    bool inside = true;
+                    for (int a = 0; a < 3; ++a) {
+                        from[a] = at[a] + c.kernel[a] / 2 - tap[a];
+                        if (c.boundary == BoundaryKind::wrap)
+                            from[a] = (from[a] + c.image[a]) % c.image[a];
+                        inside = inside && from[a] >= 0 && from[a] < c.image[a];
+                    }
+                    const double weight = taps[(z * c.kernel.y + y) * c.kernel.x + x];
+                    all_taps += weight;
+                    if (inside)
+                        sum += weight *
+                               static_cast<double>(
+                                   pixels[(from[0] * c.image.y + from[1]) * c.image.x + from[2]]);
+                }
+        sum /= all_taps;
+        const double found = *static_cast<const float*>(result.view().at(at[0], at[1], at[2]));
+        differences[size(sample)] = (found - sum) * (found - sum);
+        norms[size(sample)] = sum * sum;
+    });
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+        difference += differences[i];
+        norm += norms[i];
+    }
+    return std::sqrt(difference / norm);
+}
+
+/// An image in slabs, which convolutions overwrite with their results.
+class Slabs {
+  public:
+    explicit Slabs(const DeviceConvolver& convolver) : slabs_(convolver.slabs()) {
+        const Shape3& shape = convolver.input_shape();
+        plane_bytes_ = shape.y * shape.x * 4;
+        for (const DeviceSlab& slab : slabs_) {
+            arrays_.push_back(
+                std::make_unique<DeviceArray>(slab.device, slab.input_planes * plane_bytes_));
+            inputs_.push_back(arrays_.back()->data());
+            outputs_.push_back(arrays_.back()->data());
+        }
+    }
+    void fill(const Volume& image) const {
+        for (std::size_t i = 0; i < slabs_.size(); ++i) copy(i, image, cudaMemcpyHostToDevice);
+    }
+    void fetch(const Volume& image) const {
+        for (std::size_t i = 0; i < slabs_.size(); ++i) copy(i, image, cudaMemcpyDeviceToHost);
+    }
+    void execute(const DeviceConvolver& convolver) const { convolver.execute(inputs_, outputs_); }
+
+  private:
+    void copy(std::size_t i, const Volume& image, cudaMemcpyKind kind) const {
+        char* const host = static_cast<char*>(const_cast<void*>(image.view().data)) +
+                           slabs_[i].input_begin * plane_bytes_;
+        void* const device = outputs_[i];
+        const std::size_t bytes = size(slabs_[i].input_planes * plane_bytes_);
+        check(cudaSetDevice(slabs_[i].device), "switching to a GPU");
+        check(kind == cudaMemcpyHostToDevice ? cudaMemcpy(device, host, bytes, kind)
+                                             : cudaMemcpy(host, device, bytes, kind),
+              "copying a slab");
+        check(cudaDeviceSynchronize(), "copying a slab");
+    }
+
+    std::vector<DeviceSlab> slabs_;
+    index_t plane_bytes_;
+    std::vector<std::unique_ptr<DeviceArray>> arrays_;
+    std::vector<const void*> inputs_;
+    std::vector<void*> outputs_;
+};
+
+// Convolves in place on `devices`, and returns the figures.
+json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool keep,
+            const Volume& image, const Volume& kernel) {
+    check(cudaSetDevice(devices[0]), "switching to a GPU");
+    Options options;
+    options.boundary.kind = c.boundary;
+    options.normalization = KernelNormalization::sum;  // repeated results stay finite
+    DeviceOptions on;
+    on.devices = devices;
+    on.keep_kernel_spectrum = keep;
+    if (c.max_gibibytes > 0)
+        on.max_gpu_bytes =
+            (c.max_gibibytes << 30) - image.bytes() / static_cast<index_t>(devices.size());
+    const DeviceConvolver convolver(c.image, kernel.view(), options, on);
+    const Slabs slabs(convolver);
+    slabs.fill(image);
+    slabs.execute(convolver);
+    wait_for_all(devices);
+    Volume result(c.image, PixelType::float32);
+    slabs.fetch(result);
+    const double error = sampled_error(c, image, kernel, result);
+    const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
+    const Shape3 grid = convolver.grid();
+    return {{"name", c.name},
+            {"gpus", devices.size()},
+            {"grid_zyx", {grid.z, grid.y, grid.x}},
+            {"boundary", to_string(c.boundary)},
+            {"spectrum_kept", keep},
+            {"ms", ms},
+            {"device_bytes", convolver.device_bytes()},
+            {"device_bytes_per_voxel", static_cast<double>(convolver.device_bytes()) /
+                                           static_cast<double>(element_count(c.image))},
+            {"relative_l2_error", error}};
+}
+
+// Times cufftXt's forward and inverse real transforms, without the product of spectra.
+json cufft_xt(const Shape3& grid, std::vector<int> devices, int repeats) {
+    check(cudaSetDevice(devices[0]), "switching to a GPU");
+    const int n[3] = {static_cast<int>(grid.z), static_cast<int>(grid.y), static_cast<int>(grid.x)};
+    cufftHandle plans[2];
+    std::size_t work[16] = {};
+    for (int p = 0; p < 2; ++p) {
+        check(cufftCreate(&plans[p]), "creating a plan");
+        if (devices.size() > 1)
+            check(cufftXtSetGPUs(plans[p], static_cast<int>(devices.size()), devices.data()),
+                  "naming GPUs");
+        check(cufftMakePlan3d(plans[p], n[0], n[1], n[2], p == 0 ? CUFFT_R2C : CUFFT_C2R, work),
+              "planning cufftXt");
+    }
+    cudaLibXtDesc* data = nullptr;
+    check(cufftXtMalloc(plans[0], &data, CUFFT_XT_FORMAT_INPLACE), "allocating for cufftXt");
+    for (int i = 0; i < data->descriptor->nGPUs; ++i) {
+        check(cudaSetDevice(data->descriptor->GPUs[i]), "switching to a GPU");
+        check(cudaMemset(data->descriptor->data[i], 0, data->descriptor->size[i]), "clearing");
+    }
+    wait_for_all(devices);
+    // Its transforms do not end in order on one stream, so that the host's clock measures them.
+    std::vector<double> times;
+    for (int i = 0; i < repeats + 2; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        check(cufftXtExecDescriptorR2C(plans[0], data, data), "running cufftXt");
+        check(cufftXtExecDescriptorC2R(plans[1], data, data), "running cufftXt");
+        wait_for_all(devices);
+        if (i >= 2)
+            times.push_back(
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+                    .count());
+    }
+    std::sort(times.begin(), times.end());
+    static_cast<void>(cufftXtFree(data));
+    for (const cufftHandle plan : plans) static_cast<void>(cufftDestroy(plan));
+    return {{"name", "cufftXt forward and inverse"},
+            {"gpus", devices.size()},
+            {"grid_zyx", {grid.z, grid.y, grid.x}},
+            {"work_bytes", std::max(work[0], work[1])},
+            {"ms", times[times.size() / 2]}};
+}
+
+// Measures copies from one GPU to another, in one direction and in both at a time.
+json link_rates(const std::vector<int>& devices, int repeats) {
+    constexpr index_t bytes = index_t{1} << 30;
+    const int a = devices[0], b = devices[1];
+    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+        check(cudaSetDevice(from), "switching to a GPU");
+        const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+        if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "enabling peer access");
+        static_cast<void>(cudaGetLastError());
+    }
+    const DeviceArray on_a(a, bytes), on_b(b, bytes), other_a(a, bytes), other_b(b, bytes);
+    cudaStream_t one, two;
+    check(cudaSetDevice(a), "switching to a GPU");
+    check(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), "creating a stream");
+    check(cudaSetDevice(b), "switching to a GPU");
+    check(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), "creating a stream");
+    const auto rate = [&](bool both) {
+        std::vector<double> times;
+        for (int i = 0; i < repeats + 2; ++i) {
+            wait_for_all(devices);
+            const auto begin = std::chrono::steady_clock::now();
+            check(cudaMemcpyPeerAsync(on_b.data(), b, on_a.data(), a, size(bytes), one), "copying");
+            if (both)
+                check(cudaMemcpyPeerAsync(other_a.data(), a, other_b.data(), b, size(bytes), two),
+                      "copying");
+            wait_for_all(devices);
+            times.push_back(
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        }
+        std::sort(times.begin(), times.end());
+        return static_cast<double>(bytes) / times[times.size() / 2] / 1e9;
+    };
+    const double alone = rate(false), in_both = rate(true);
+    static_cast<void>(cudaStreamDestroy(one));
+    static_cast<void>(cudaStreamDestroy(two));
+    return {{"name", "link"}, {"gb_per_s", alone}, {"gb_per_s_each_of_both_directions", in_both}};
+}
+
+// Prints the figures that `work` returns, or its error.
+template <class Work>
+bool print(const char* name, const Work& work) {
+    try {
+        std::cout << work().dump() << std::endl;
+        return true;
+    } catch (const std::exception& error) {
+        static_cast<void>(cudaGetLastError());
+        std::cout << json{{"name", name}, {"error", error.what()}}.dump() << std::endl;
+        return false;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Times convolutions of images in the memory of several GPUs.");
+    std::vector<std::string> names;
+    std::vector<int> devices{0, 1};
+    int repeats = 10;
+    bool unkept = false;
+    app.add_option("CASE", names,
+                   "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, cufft, link; all");
+    app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
+    app.add_option("--repeats", repeats, "Timed executions (default 10)");
+    app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
+    CLI11_PARSE(app, argc, argv);
+    if (const std::string why = gpu_unavailable(); !why.empty()) {
+        std::cerr << why << '\n';
+        return 2;
+    }
+    const auto is_chosen = [&](const std::string& name) {
+        return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+    };
+    bool good = true;
+    if (is_chosen("link")) good &= print("link", [&] { return link_rates(devices, repeats); });
+    for (const Case& c : cases) {
+        if (!is_chosen(c.name)) continue;
+        const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
+        for (const bool keep : {true, false}) {
+            if (!keep && !unkept) continue;
+            if (c.fits_one)
+                good &= print(
+                    c.name, [&] { return run_on(c, {devices[0]}, repeats, keep, image, kernel); });
+            good &= print(c.name, [&] { return run_on(c, devices, repeats, keep, image, kernel); });
+        }
+    }
+    if (is_chosen("cufft")) {
+        const Shape3 grid{512, 1024, 1024};
+        good &= print("cufft", [&] { return cufft_xt(grid, devices, repeats); });
+    }
+    return good ? 0 : 1;
+}

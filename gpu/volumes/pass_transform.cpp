@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/volumes/pass_transform.hpp"
+
+#include <algorithm>
+
+namespace convolume::gpu {
+
+namespace {
+
+template <class Real>
+class FftPassTransform : public PassTransform {
+  public:
+    FftPassTransform(const Block& block, const BlockGeometry& geometry)
+        : PassTransform(block, geometry),
+          scale_(1 / (static_cast<double>(geometry.z_length) * static_cast<double>(geometry.rows) *
+                      static_cast<double>(block.axes[2].grid))) {}
+
+    void prepare(const DeviceTaps& taps, const BlockMemory& memory,
+                 cudaStream_t stream) const override {
+        const RowSource source = source_of(taps);
+        forward(source, planes(memory.kernel, 0, geometry_.kernel_planes), stream);
+        if (!keeps_spectrum()) return;
+        // Transforms along z once. The kernel's memory has room for the whole spectrum.
+        const index_t length = geometry_.z_length;
+        const Columns<Real> kernel = columns(memory.kernel, whole_plane());
+        transform_columns<Real>(length, PassDirection::forward, kernel, kernel_positions(), kernel,
+                                {0, length, 0, length}, stream);
+    }
+
+    void load_taps(const DeviceTaps& taps, const BlockMemory& memory,
+                   cudaStream_t stream) const override {
+        forward(source_of(taps), planes(memory.ring, 0, geometry_.ring), stream);
+    }
+
+    void prepare_share(const ColumnShare& share, const BlockMemory& memory,
+                       cudaStream_t stream) const override {
+        const index_t length = geometry_.z_length;
+        Columns<Real> source = columns(memory.ring, share),
+                      target = kernel_columns(memory.kernel, share);
+        if (keeps_spectrum()) {
+            transform_columns<Real>(length, PassDirection::forward, source, kernel_positions(),
+                                    target, {0, length, 0, length}, stream);
+            return;
+        }
+        // Transforms of length 1 copy the columns of every plane.
+        source.batches = target.batches = geometry_.kernel_planes;
+        source.batch_stride = source.slot_stride;
+        target.batch_stride = target.slot_stride;
+        transform_columns<Real>(1, PassDirection::forward, source, {0, 1, 0, 1}, target,
+                                {0, 1, 0, 1}, stream);
+    }
+
+    void load(const RowSource& source, index_t first_slot, const BlockMemory& memory,
+              cudaStream_t stream) const override {
+        for_each_run(first_slot, source.planes, [&](index_t slot, index_t begin, index_t count) {
+            RowSource run = source;
+            run.planes = count;
+            run.pixels = source.pixels.from_plane(begin);
+            forward(run, planes(memory.ring, slot, geometry_.ring), stream);
+        });
+    }
+
+    void write_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
+                     cudaStream_t stream) const override {
+        for_each_run(first_slot, planes, [&](index_t slot, index_t, index_t run) {
+            Columns<Real> target = columns(memory.ring, whole_plane());
+            target.data += slot * geometry_.plane;
+            target.batches = run;
+            target.batch_stride = geometry_.plane;
+            // A transform of length 1 that loads nothing.
+            transform_columns<Real>(1, PassDirection::forward, target, {0, 0, 0, 1}, target,
+                                    {0, 1, 0, 1}, stream);
+        });
+    }
+
+    void convolve(const ZWindow& window, const BlockMemory& memory,
+                  cudaStream_t stream) const override {
+        convolve_share(window, whole_plane(), memory, stream);
+    }
+
+    void convolve_share(const ZWindow& window, const ColumnShare& share, const BlockMemory& memory,
+                        cudaStream_t stream) const override {
+        const index_t length = geometry_.z_length;
+        const Columns<Real> data = columns(memory.ring, share),
+                            kernel = kernel_columns(memory.kernel, share);
+        if (keeps_spectrum()) {
+            convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream);
+            return;
+        }
+        // The kernel's spectra are made for a batch of columns at a time, so that most of them are
+        // still in the GPU's cache when they are read.
+        for (index_t begin = 0; begin < share.count; begin += geometry_.batch_columns) {
+            const index_t count = std::min(geometry_.batch_columns, share.count - begin);
+            const auto batch_of = [&](Columns<Real> batch) {
+                batch.data += begin;
+                batch.columns = count;
+                return batch;
+            };
+            Columns<Real> spectra;
+            spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
+            spectra.slot_stride = count;
+            spectra.columns = count;
+            transform_columns<Real>(length, PassDirection::forward, batch_of(kernel),
+                                    kernel_positions(), spectra, {0, length, 0, length}, stream);
+            convolve_columns<Real>(length, batch_of(data), window.load, window.store, {spectra},
+                                   stream);
+        }
+    }
+
+    void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
+               cudaStream_t stream) const override {
+        for_each_run(first_slot, target.planes, [&](index_t slot, index_t begin, index_t count) {
+            Columns<Real> rows = columns_of_planes(memory.ring, slot, count);
+            const index_t length = geometry_.rows;
+            transform_columns<Real>(
+                length, PassDirection::inverse, rows, {0, length, 0, length}, rows,
+                {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
+            RowTarget run = target;
+            run.planes = count;
+            run.pixels = target.pixels.from_plane(begin);
+            inverse_rows<Real>(block_.axes[2].grid, block_.complex_data,
+                               planes(memory.ring, slot, geometry_.ring), run, scale_, stream);
+        });
+    }
+
+  private:
+    bool keeps_spectrum() const { return geometry_.keeps_spectrum; }
+    ColumnShare whole_plane() const { return {0, geometry_.plane}; }
+
+    void forward(const RowSource& source, const SpectrumPlanes<Real>& target,
+                 cudaStream_t stream) const {
+        forward_rows<Real>(block_.axes[2].grid, block_.complex_data, source, target, stream);
+        const Columns<Real> rows = columns_of_planes(reinterpret_cast<char*>(target.data),
+                                                     target.first_plane, source.planes);
+        const index_t length = geometry_.rows;
+        transform_columns<Real>(length, PassDirection::forward, rows,
+                                {0, source.loaded_y, 0, length}, rows, {0, length, 0, length},
+                                stream);
+    }
+
+    PositionMap kernel_positions() const {
+        const index_t length = geometry_.z_length;
+        return {(length - geometry_.kernel_shift) % length, geometry_.kernel_planes, 0,
+                keeps_spectrum() ? length : geometry_.kernel_planes};
+    }
+
+    SpectrumPlanes<Real> planes(char* data, index_t first_slot, index_t ring) const {
+        return {reinterpret_cast<std::complex<Real>*>(data), geometry_.plane, geometry_.pitch,
+                first_slot, ring};
+    }
+
+    // Returns columns along z of planes: slots are planes.
+    Columns<Real> columns(char* data, const ColumnShare& share) const {
+        return {reinterpret_cast<std::complex<Real>*>(data) + share.begin, geometry_.plane,
+                share.count, 1, 0};
+    }
+    // Returns columns along z of memory that holds a share of the kernel's columns alone.
+    static Columns<Real> kernel_columns(char* data, const ColumnShare& share) {
+        return {reinterpret_cast<std::complex<Real>*>(data), share.count, share.count, 1, 0};
+    }
+
+    // Returns columns along y: slots are the rows of each plane.
+    Columns<Real> columns_of_planes(char* data, index_t first_slot, index_t count) const {
+        return {reinterpret_cast<std::complex<Real>*>(data) + first_slot * geometry_.plane,
+                geometry_.pitch, geometry_.pitch, count, geometry_.plane};
+    }
+
+    double scale_;  ///< normalization, which the transforms lack
+};
+
+}  // namespace
+
+index_t tile_samples(const BlockGeometry& geometry) {
+    return geometry.sample_bytes == static_cast<index_t>(sizeof(std::complex<float>))
+               ? tile_columns<float>
+               : tile_columns<double>;
+}
+
+ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts) {
+    const index_t tile = tile_samples(geometry);
+    const index_t tiles = geometry.plane / tile;
+    const auto begin = [&](std::size_t part) {
+        return tiles * static_cast<index_t>(part) / static_cast<index_t>(parts) * tile;
+    };
+    return {begin(index), begin(index + 1) - begin(index)};
+}
+
+std::unique_ptr<PassTransform> make_pass_transform(const Block& block,
+                                                   const BlockGeometry& geometry) {
+    if (block.precision == Precision::float32)
+        return std::make_unique<FftPassTransform<float>>(block, geometry);
+    return std::make_unique<FftPassTransform<double>>(block, geometry);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What programs for data in device memory read and write: planes of images, kernels, and results
+// that are folded. All tables are on one device. Calls are asynchronous on `stream`.
+
+#include <optional>
+#include <vector>
+
+#include "core/gpu_backend.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/volumes/block_kernels.hpp"
+#include "gpu/volumes/block_transform.hpp"
+
+namespace convolume::gpu {
+
+/// Loads planes of an image to the ring of a transform, and stores planes of the result.
+class ProgramImages {
+  public:
+    ProgramImages(const DeviceProgramSpec& spec, int device);
+
+    index_t bytes() const { return gather_y_.bytes() + gather_x_.bytes(); }
+    /// Calls load(source, first_slot) for runs of at most `ring` slots that are loaded from
+    /// `planes` of the image, whose first one is at `input`. Calls clear(first_slot, count) for
+    /// slots of `zeros` that have no source.
+    template <class Load, class Clear>
+    void for_each_load(const void* input, const IndexRange& planes, const IndexRange& zeros,
+                       index_t ring, const Load& load, const Clear& clear) const {
+        const std::vector<index_t>& sources = planes_of_slots_;
+        const auto count = static_cast<index_t>(sources.size());
+        const auto source_of = [&](index_t slot) {
+            return sources[static_cast<std::size_t>(slot)];
+        };
+        const auto is_own = [&](index_t slot) {
+            const index_t plane = source_of(slot);
+            return plane < 0 ? zeros.begin <= slot && slot < zeros.end
+                             : planes.begin <= plane && plane < planes.end;
+        };
+        for (index_t begin = 0; begin < count;) {
+            const index_t first = source_of(begin);
+            index_t run = is_own(begin) ? 1 : 0;
+            while (run > 0 && run < ring && begin + run < count && is_own(begin + run) &&
+                   source_of(begin + run) == (first < 0 ? -1 : first + run))
+                ++run;
+            if (run > 0 && first < 0) clear(begin, run);
+            if (run > 0 && first >= 0) load(source_at(input, first - planes.begin, run), begin);
+            begin += std::max<index_t>(run, 1);
+        }
+    }
+    /// Stores `kept` of the result's planes from the slots with their numbers. The first one is
+    /// stored at `output`.
+    void store(const BlockTransform& transform, void* output, const IndexRange& kept, index_t ring,
+               const BlockMemory& memory, cudaStream_t stream) const;
+
+  private:
+    RowSource source_at(const void* input, index_t plane, index_t count) const;
+
+    Block block_;
+    Shape3 source_;
+    std::vector<index_t> planes_of_slots_;
+    double subtract_;
+    std::complex<double> add_;
+    bool nonfinite_to_zero_;
+    DeviceMemory gather_y_, gather_x_;
+};
+
+/// A kernel's taps, copied to a device, with the lists that shift them on a periodic grid.
+class CopiedTaps {
+  public:
+    CopiedTaps(const DeviceProgramSpec& spec, int device);
+    const DeviceTaps& taps() const { return taps_; }
+
+  private:
+    DeviceMemory memory_, list_y_, list_x_;
+    DeviceTaps taps_;
+};
+
+/// Finds the taps in kernels of one form that are in device memory.
+class RunTaps {
+  public:
+    RunTaps(const DeviceProgramSpec& spec, int device);
+
+    index_t bytes() const { return list_y_.bytes() + list_x_.bytes(); }
+    /// Returns the taps of a kernel. A flip along z walks backward through planes.
+    DeviceTaps taps_of(const void* kernel) const;
+
+  private:
+    DeviceMemory list(const DeviceProgramSpec& spec, int axis, int device) const;
+
+    RunKernel form_;
+    Shape3 shape_;  ///< of the taps
+    DeviceMemory list_y_, list_x_;
+};
+
+/// Folds a result that was computed with the continuation of the image.
+class ResultFold {
+  public:
+    ResultFold(const DeviceProgramSpec& spec, int device);
+
+    /// Returns the bytes of the result before it is folded.
+    static index_t extended_bytes(const DeviceProgramSpec& spec) {
+        return bytes_of(spec.block.kept(), spec.block.target_type);
+    }
+    index_t bytes() const { return lists_.bytes(); }
+    /// Folds the whole result at `extended` to `planes`, the first of which is at `output`.
+    void fold(const void* extended, void* output, const IndexRange& planes,
+              cudaStream_t stream) const;
+
+  private:
+    DeviceMemory lists_;
+    FoldArguments arguments_;
+};
+
+}  // namespace convolume::gpu
