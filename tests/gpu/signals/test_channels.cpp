@@ -175,14 +175,10 @@ TEST_CASE("float frames of one CUDA kernel agree with sums and transforms") {
     check_frames_of_all_inputs<float, 2048>();
     check_frames_of_all_inputs<float, 4096>();
 }
-TEST_CASE("float frames of many channels agree with sums and transforms") {
-    check_frames<float, 8192>({8192, 8192, 2, 8191, 30000, 1, ChannelInput::complex});
-    check_frames<float, 16384>({16384, 16384, 2, 0, 40000, 1, ChannelInput::pairs16});
-}
 TEST_CASE("double frames of one CUDA kernel agree with sums and transforms") {
     check_frames_of_all_inputs<double, 256>();
     check_frames_of_all_inputs<double, 1024>();
-    check_frames<double, 8192>({8192, 8192, 2, 8191, 30000, 1, ChannelInput::complex});
+    check_frames<double, 4096>({4096, 4096, 2, 4095, 15000, 1, ChannelInput::complex});
 }
 TEST_CASE("a CUDA kernel sums for any number of channels") {
     check_sums<float>({1000, 1000, 17, 0, 30000, 2, ChannelInput::complex});
