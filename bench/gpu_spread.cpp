@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 #include "core/threads.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
 
 namespace {
 
@@ -241,6 +243,134 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
             {"relative_l2_error", error}};
 }
 
+const Case& case_named(const std::string& name) {
+    return *std::find_if(std::begin(cases), std::end(cases),
+                         [&](const Case& c) { return c.name == name; });
+}
+
+DeviceConvolver convolver_of(const Case& c, const std::vector<int>& devices, const Volume& kernel) {
+    Options options;
+    options.boundary.kind = c.boundary;
+    options.normalization = KernelNormalization::sum;
+    DeviceOptions on;
+    on.devices = devices;
+    return {c.image, kernel.view(), options, on};
+}
+
+// Prints the median milliseconds of each step on the first GPU, without overlap.
+void print_steps(const Case& c, const std::vector<int>& devices, int repeats, const Slabs& slabs,
+                 const Volume& kernel) {
+    std::vector<cudaEvent_t> events;
+    std::size_t next = 0;
+    gpu::SpreadTuning tuning;
+    tuning.chunks = 1;
+    tuning.z_share = 1;
+    tuning.on_step = [&](CUstream_st* stream) {
+        if (next == events.size()) {
+            events.emplace_back();
+            check(cudaEventCreate(&events.back()), "creating an event");
+        }
+        check(cudaEventRecord(events[next++], stream), "recording");
+    };
+    gpu::spread_tuning() = tuning;
+    const DeviceConvolver convolver = convolver_of(c, devices, kernel);
+    gpu::spread_tuning() = {};
+    std::vector<std::vector<float>> times;
+    for (int i = 0; i < repeats + 2; ++i) {
+        wait_for_all(devices);
+        next = 0;
+        slabs.execute(convolver);
+        wait_for_all(devices);
+        times.resize(next - 1);
+        for (std::size_t step = 0; i >= 2 && step + 1 < next; ++step) {
+            float ms = 0;
+            check(cudaEventElapsedTime(&ms, events[step], events[step + 1]), "reading a time");
+            times[step].push_back(ms);
+        }
+    }
+    const char* const names[] = {"x", "y", "wait+z", "wait+y back", "x back", "wait"};
+    std::cout << c.name << " steps, ms:";
+    for (std::size_t step = 0; step < times.size(); ++step) {
+        std::sort(times[step].begin(), times[step].end());
+        std::printf(" %s %.3f", names[step],
+                    static_cast<double>(times[step][times[step].size() / 2]));
+        std::fflush(stdout);
+    }
+    std::cout << std::endl;
+    for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
+}
+
+struct TunedTime {
+    gpu::SpreadTuning tuning;
+    double ms;
+};
+
+std::string text_of(const gpu::SpreadTuning& tuning) {
+    char text[100];
+    std::snprintf(text, sizeof text, "K %2d z %.2f y %.2f %s", tuning.chunks, tuning.z_share,
+                  tuning.y_share, tuning.z_prefetches ? "prefetch" : "plain   ");
+    return text;
+}
+
+// Times a case with each tuning; returns them with the fastest first.
+std::vector<TunedTime> tuned_times(const Case& c, const std::vector<int>& devices, int repeats,
+                                   const Slabs& slabs, const Volume& kernel,
+                                   const std::vector<gpu::SpreadTuning>& tunings) {
+    std::vector<TunedTime> result;
+    for (const gpu::SpreadTuning& tuning : tunings) {
+        gpu::spread_tuning() = tuning;
+        const DeviceConvolver convolver = convolver_of(c, devices, kernel);
+        result.push_back({tuning, median_ms(devices, repeats, [&] { slabs.execute(convolver); })});
+    }
+    gpu::spread_tuning() = {};
+    std::sort(result.begin(), result.end(),
+              [](const TunedTime& a, const TunedTime& b) { return a.ms < b.ms; });
+    return result;
+}
+
+// Prints the times of all tunings of a small case, and of the best ones of larger cases.
+void sweep(const std::vector<int>& devices, int repeats) {
+    std::vector<gpu::SpreadTuning> tunings;
+    for (const int chunks : {1, 2, 4, 8, 16})
+        for (const double z_share : {0.25, 0.33, 0.5, 0.67, 1.0})
+            for (const bool prefetches : {true, false}) {
+                gpu::SpreadTuning tuning;
+                tuning.chunks = chunks;
+                tuning.z_share = z_share;
+                tuning.y_share = z_share == 1.0 || chunks == 1 ? 1 : 1 - z_share;
+                tuning.z_prefetches = prefetches;
+                tunings.push_back(tuning);
+            }
+    for (const char* const name : {"512circular", "512k64", "512psf255", "1024x2048x2048"}) {
+        const Case& c = case_named(name);
+        const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
+        const Slabs slabs(convolver_of(c, devices, kernel));
+        slabs.fill(image);
+        print_steps(c, devices, repeats, slabs, kernel);
+        const bool is_first = tunings.size() == 50;
+        const std::vector<TunedTime> times =
+            tuned_times(c, devices, repeats, slabs, kernel, tunings);
+        for (std::size_t i = 0; i < times.size(); ++i) {
+            if (is_first && i % 2 == 1)
+                std::printf("  |  %6.3f %s\n", times[i].ms, text_of(times[i].tuning).c_str());
+            else
+                std::printf("%s %6.3f %s%s", name, times[i].ms, text_of(times[i].tuning).c_str(),
+                            is_first ? "" : "\n");
+        }
+        if (is_first) {  // the best ones, with more thread blocks for both passes
+            std::vector<gpu::SpreadTuning> best;
+            for (std::size_t i = 0; i < 5; ++i) best.push_back(times[i].tuning);
+            for (std::size_t i = 0; i < 3; ++i) {
+                gpu::SpreadTuning more = times[i].tuning;
+                more.y_share = std::min(1.0, 1.5 * more.y_share);
+                best.push_back(more);
+            }
+            tunings = best;
+        }
+        std::fflush(stdout);
+    }
+}
+
 // Times cufftXt's forward and inverse real transforms, without the product of spectra.
 json cufft_xt(const Shape3& grid, std::vector<int> devices, int repeats) {
     check(cudaSetDevice(devices[0]), "switching to a GPU");
@@ -347,11 +477,17 @@ int main(int argc, char** argv) {
                    "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, cufft, link; all");
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
+    bool sweeps = false;
+    app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
         std::cerr << why << '\n';
         return 2;
+    }
+    if (sweeps) {
+        sweep(devices, repeats);
+        return 0;
     }
     const auto is_chosen = [&](const std::string& name) {
         return names.empty() || std::find(names.begin(), names.end(), name) != names.end();

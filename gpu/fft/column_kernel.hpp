@@ -44,7 +44,7 @@ struct ColumnJob {
     const Complex<Real>* twiddles = nullptr;
     unsigned source_slot_stride = 0, target_slot_stride = 0,
              kernel_slot_stride = 0;  // strides, in column tiles
-    index_t source_batch_stride = 0, target_batch_stride = 0;
+    index_t source_batch_stride = 0, target_batch_stride = 0, kernel_batch_stride = 0;
     index_t columns = 0, batches = 1;
     SlotMap load_slots, store_slots;
     int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
@@ -117,9 +117,12 @@ ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const Po
     job.source_slot_stride = job.target_slot_stride = whole_column_tiles<Real>(data.slot_stride);
     job.kernel = as_complex_samples(kernel.columns.data);
     job.kernel_slot_stride = whole_column_tiles<Real>(kernel.columns.slot_stride);
+    job.kernel_batch_stride = kernel.columns.batch_stride;
     job.taps = static_cast<int>(kernel.taps);
     job.kernel_sign = kernel.conjugate ? Real(-1) : Real(1);
     job.columns = whole_column_tiles<Real>(data.columns) * tile_columns<Real>;
+    job.batches = data.batches;
+    job.source_batch_stride = job.target_batch_stride = data.batch_stride;
     job.load_slots = slot_map(length, load);
     job.store_slots = slot_map(length, store);
     job.store_sign = -1;
@@ -224,6 +227,11 @@ struct ColumnThread {
         return {batch, (tile - batch * tiles_per_batch) * columns};
     }
 
+    /// Returns the kernel's first sample in the columns of a column tile.
+    CONVOLUME_DEVICE const Complex<Real>* kernel_at(const TilePosition& place) const {
+        return job.kernel + place.batch * job.kernel_batch_stride + place.column;
+    }
+
     CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
         if (!job.prefetches || tile >= tiles) return;
         const TilePosition place = position_of_tile(tile);
@@ -234,7 +242,7 @@ struct ColumnThread {
     /// A spectrum is prefetched to the place of the source, taps to a place of their own.
     CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
         const TilePosition place = position_of_tile(tile);
-        prefetch(place, to, count, job.kernel + place.column, job.kernel_slot_stride,
+        prefetch(place, to, count, kernel_at(place), job.kernel_slot_stride,
                  [](int slot) { return slot; });
     }
     /// Taps are prefetched first, in a copy group of their own.
@@ -264,7 +272,8 @@ struct ColumnThread {
                 thread, prefetched_taps, [&](int position) { return position < job.taps; }, v);
         } else {
             load(
-                thread, place, job.kernel, job.kernel_slot_stride,
+                thread, place, job.kernel + place.batch * job.kernel_batch_stride,
+                job.kernel_slot_stride,
                 [&](int position) { return position < job.taps ? position : -1; }, v);
         }
     }
@@ -413,9 +422,11 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
             context.sync();
             column_thread.prefetch_source(next);
         } else if (is_inside) {
+            const Complex<Real>* const kernel =
+                column_thread.kernel_at(place) + column_thread.column_in_tile;
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = context.load(
-                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot_stride) + column);
+                const Complex<Real> k =
+                    context.load(kernel + slot_offset<Real>(frequency, job.kernel_slot_stride));
                 multiply_sample(sample, {k.re, job.kernel_sign * k.im});
             });
         }

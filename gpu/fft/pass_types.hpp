@@ -40,7 +40,7 @@ struct Columns {
 /// columns, which each pass transforms: less memory for more work.
 template <class Real>
 struct ColumnKernel {
-    Columns<Real> columns;  ///< spectra or taps, in one batch
+    Columns<Real> columns;  ///< spectra or taps, with the batches of the data
     index_t taps = 0;       ///< number of taps; 0: the kernel is given as spectra
     bool conjugate = false;
 };
@@ -62,6 +62,12 @@ struct VaryingColumnKernel {
 /// spectra.
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
+
+/// How a pass over columns is launched. Neither changes results.
+struct PassLaunch {
+    double share = 1;        ///< share of the thread blocks that the device can run at a time
+    bool prefetches = true;  ///< whether column tiles are copied to shared memory if that pays
+};
 
 enum class PassDirection { forward, inverse };  // exponents -2πi and +2πi; neither is normalized
 

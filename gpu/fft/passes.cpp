@@ -49,7 +49,8 @@ const ColumnPass<Real>& column_pass_of(index_t length) {
 }
 
 template <class Real>
-void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream) {
+void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream,
+                 const PassLaunch& launch) {
     const index_t tiles = ceil_div(job.columns, pass.columns) * job.batches;
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
@@ -60,13 +61,13 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
     const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
     const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
     const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
-    job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
+    job.prefetches = launch.prefetches && prefetching > 0 && 2 * prefetching >= plain;
     const index_t resident = job.prefetches ? prefetching : plain;
+    const auto blocks = static_cast<index_t>(static_cast<double>(resident) * launch.share);
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
     if (job.prefetches && job.taps > 0) {
         const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
-        const index_t blocks = resident_blocks(cuda_kernel, pass.threads, with_taps);
-        job.prefetches_taps = blocks == prefetching;
+        job.prefetches_taps = resident_blocks(cuda_kernel, pass.threads, with_taps) == prefetching;
         if (job.prefetches_taps) bytes = with_taps;
     }
     if (resident == 0) {
@@ -74,7 +75,8 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
                                      " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+    const index_t grid = std::min(tiles, std::max<index_t>(blocks, 1));
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(grid)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(bytes), stream),
           "launching a pass over columns");
@@ -208,17 +210,18 @@ bool has_column_pass(index_t length, int device) {
 template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
-                       const PositionMap& store, cudaStream_t stream) {
+                       const PositionMap& store, cudaStream_t stream, const PassLaunch& launch) {
     launch_pass(column_pass_of<Real>(length),
-                column_transform_job(length, direction, source, load, target, store), stream);
+                column_transform_job(length, direction, source, load, target, store), stream,
+                launch);
 }
 
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
-                      cudaStream_t stream) {
+                      cudaStream_t stream, const PassLaunch& launch) {
     launch_pass(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel),
-                stream);
+                stream, launch);
 }
 
 void convolve_varying_columns(index_t length, const Columns<float>& data, const PositionMap& load,
@@ -254,9 +257,10 @@ void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>&
     template bool has_row_pass<Real>(index_t, bool, int);                                         \
     template void transform_columns(index_t, PassDirection, const Columns<Real>&,                 \
                                     const PositionMap&, const Columns<Real>&, const PositionMap&, \
-                                    cudaStream_t);                                                \
+                                    cudaStream_t, const PassLaunch&);                             \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
-                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);  \
+                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t,   \
+                                   const PassLaunch&);                                            \
     template void forward_rows(index_t, bool, const RowSource&, const SpectrumPlanes<Real>&,      \
                                cudaStream_t);                                                     \
     template void inverse_rows(index_t, bool, const SpectrumPlanes<Real>&, const RowTarget&,      \

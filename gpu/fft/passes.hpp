@@ -37,14 +37,15 @@ index_t good_row_length(index_t least, bool complex_rows, bool double_precision 
 template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
-                       const PositionMap& store, cudaStream_t stream);
+                       const PositionMap& store, cudaStream_t stream,
+                       const PassLaunch& launch = {});
 
 /// Transforms columns, multiplies with the kernel's spectrum, and transforms back, in place and in
-/// one pass. There is one batch.
+/// one pass.
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
-                      cudaStream_t stream);
+                      cudaStream_t stream, const PassLaunch& launch = {});
 
 /// Convolves columns, in place and in one pass, with a kernel that varies along them, or projects
 /// back by the adjoint.

@@ -19,10 +19,16 @@
 
 namespace convolume::gpu {
 
+enum class StreamPriority { usual, highest };
+
 class CudaStream {
   public:
-    CudaStream() {
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+    explicit CudaStream(StreamPriority priority = StreamPriority::usual) {
+        int least = 0, greatest = 0;
+        if (priority == StreamPriority::highest)
+            check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "creating a stream");
+        check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest),
+              "creating a stream");
     }
     ~CudaStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
     CudaStream(const CudaStream&) = delete;

@@ -93,8 +93,10 @@ class BlockProgram : public DeviceProgram {
             });
         const ZWindow window = geometry_.windows(spec_.block.axes[0]).front();
         transform_->convolve(window, memory, stream);
-        images_->store(*transform_, fold_ ? extended_.data() : output,
-                       {0, spec_.block.axes[0].kept}, geometry_.ring, memory, stream);
+        // The ring has a slot for each plane of the result.
+        const RowTarget target =
+            images_->target_of(fold_ ? extended_.data() : output, {0, spec_.block.axes[0].kept});
+        transform_->store(0, target, memory, stream);
         if (fold_) fold_->fold(extended_.data(), output, {0, spec_.folded.z}, stream);
     }
 

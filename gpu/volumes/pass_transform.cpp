@@ -60,6 +60,27 @@ class FftPassTransform : public PassTransform {
         });
     }
 
+    void load_rows(const RowSource& source, index_t first_slot, const BlockMemory& memory,
+                   cudaStream_t stream) const override {
+        forward_rows<Real>(block_.axes[2].grid, block_.complex_data, source,
+                           planes(memory.ring, first_slot, geometry_.ring), stream);
+    }
+
+    void transform_y(PassDirection direction, const IndexRange& slots, const IndexRange& along_x,
+                     const BlockMemory& memory, cudaStream_t stream,
+                     const PassLaunch& launch) const override {
+        const BlockAxis& y = block_.axes[1];
+        const index_t length = geometry_.rows;
+        const PositionMap all{0, length, 0, length}, loaded{0, y.loaded, 0, length},
+            kept{y.kept_begin, y.kept, y.kept_begin, length};
+        const bool is_forward = direction == PassDirection::forward;
+        Columns<Real> rows = columns_of_planes(memory.ring, slots.begin, slots.count());
+        rows.data += along_x.begin;
+        rows.columns = along_x.count();
+        transform_columns<Real>(length, direction, rows, is_forward ? loaded : all, rows,
+                                is_forward ? all : kept, stream, launch);
+    }
+
     void write_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
                      cudaStream_t stream) const override {
         for_each_run(first_slot, planes, [&](index_t slot, index_t, index_t run) {
@@ -75,35 +96,43 @@ class FftPassTransform : public PassTransform {
 
     void convolve(const ZWindow& window, const BlockMemory& memory,
                   cudaStream_t stream) const override {
-        convolve_share(window, whole_plane(), memory, stream);
+        convolve_block(window, whole_plane(), {0, geometry_.plane, 1}, memory, stream, {});
     }
 
-    void convolve_share(const ZWindow& window, const ColumnShare& share, const BlockMemory& memory,
-                        cudaStream_t stream) const override {
+    void convolve_block(const ZWindow& window, const ColumnShare& share, const ColumnBlock& block,
+                        const BlockMemory& memory, cudaStream_t stream,
+                        const PassLaunch& launch) const override {
         const index_t length = geometry_.z_length;
-        const Columns<Real> data = columns(memory.ring, share),
-                            kernel = kernel_columns(memory.kernel, share);
+        const Columns<Real> data = block_of(columns(memory.ring, whole_plane()), block, 0),
+                            kernel =
+                                block_of(kernel_columns(memory.kernel, share), block, share.begin);
         if (keeps_spectrum()) {
-            convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream);
+            convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream,
+                                   launch);
             return;
         }
         // The kernel's spectra are made for a batch of columns at a time, so that most of them are
         // still in the GPU's cache when they are read.
-        for (index_t begin = 0; begin < share.count; begin += geometry_.batch_columns) {
-            const index_t count = std::min(geometry_.batch_columns, share.count - begin);
-            const auto batch_of = [&](Columns<Real> batch) {
-                batch.data += begin;
-                batch.columns = count;
-                return batch;
-            };
-            Columns<Real> spectra;
-            spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
-            spectra.slot_stride = count;
-            spectra.columns = count;
-            transform_columns<Real>(length, PassDirection::forward, batch_of(kernel),
-                                    kernel_positions(), spectra, {0, length, 0, length}, stream);
-            convolve_columns<Real>(length, batch_of(data), window.load, window.store, {spectra},
-                                   stream);
+        const index_t width = std::min(geometry_.batch_columns, block.columns);
+        if (width == 0) return;
+        const index_t height = std::min(geometry_.batch_columns / width, block.rows);
+        for (index_t row = 0; row < block.rows; row += height) {
+            for (index_t begin = 0; begin < block.columns; begin += width) {
+                const ColumnBlock batch{row * geometry_.pitch + begin,
+                                        std::min(width, block.columns - begin),
+                                        std::min(height, block.rows - row)};
+                Columns<Real> spectra;
+                spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
+                spectra.columns = batch.columns;
+                spectra.batches = batch.rows;
+                spectra.batch_stride = batch.columns;
+                spectra.slot_stride = batch.rows * batch.columns;
+                transform_columns<Real>(length, PassDirection::forward, block_of(kernel, batch, 0),
+                                        kernel_positions(), spectra, {0, length, 0, length}, stream,
+                                        launch);
+                convolve_columns<Real>(length, block_of(data, batch, 0), window.load, window.store,
+                                       {spectra}, stream, launch);
+            }
         }
     }
 
@@ -121,6 +150,12 @@ class FftPassTransform : public PassTransform {
             inverse_rows<Real>(block_.axes[2].grid, block_.complex_data,
                                planes(memory.ring, slot, geometry_.ring), run, scale_, stream);
         });
+    }
+
+    void store_rows(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
+                    cudaStream_t stream) const override {
+        inverse_rows<Real>(block_.axes[2].grid, block_.complex_data,
+                           planes(memory.ring, first_slot, geometry_.ring), target, scale_, stream);
     }
 
   private:
@@ -159,6 +194,15 @@ class FftPassTransform : public PassTransform {
         return {reinterpret_cast<std::complex<Real>*>(data), share.count, share.count, 1, 0};
     }
 
+    // Returns a block of columns that begin at sample `first` of a plane.
+    Columns<Real> block_of(Columns<Real> all, const ColumnBlock& block, index_t first) const {
+        all.data += block.begin - first;
+        all.columns = block.columns;
+        all.batches = block.rows;
+        all.batch_stride = geometry_.pitch;
+        return all;
+    }
+
     // Returns columns along y: slots are the rows of each plane.
     Columns<Real> columns_of_planes(char* data, index_t first_slot, index_t count) const {
         return {reinterpret_cast<std::complex<Real>*>(data) + first_slot * geometry_.plane,
@@ -176,11 +220,12 @@ index_t tile_samples(const BlockGeometry& geometry) {
                : tile_columns<double>;
 }
 
-ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts) {
-    const index_t tile = tile_samples(geometry);
-    const index_t tiles = geometry.plane / tile;
+ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
+                         bool whole_rows) {
+    const index_t unit = whole_rows ? geometry.pitch : tile_samples(geometry);
+    const index_t units = geometry.plane / unit;
     const auto begin = [&](std::size_t part) {
-        return tiles * static_cast<index_t>(part) / static_cast<index_t>(parts) * tile;
+        return units * static_cast<index_t>(part) / static_cast<index_t>(parts) * unit;
     };
     return {begin(index), begin(index + 1) - begin(index)};
 }

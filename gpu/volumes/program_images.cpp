@@ -85,24 +85,29 @@ RowSource ProgramImages::source_at(const void* input, index_t plane, index_t cou
     return source;
 }
 
-void ProgramImages::store(const BlockTransform& transform, void* output, const IndexRange& kept,
-                          index_t ring, const BlockMemory& memory, cudaStream_t stream) const {
-    const BlockAxis &y = block_.axes[1], &x = block_.axes[2];
-    const PixelType type = block_.target_type;
-    for (index_t begin = kept.begin; begin < kept.end; begin += ring) {
-        RowTarget target;
-        target.pixels = {static_cast<char*>(output) +
-                             (begin - kept.begin) * y.kept * x.kept * sample_bytes(type),
-                         type, y.kept * x.kept, x.kept};
-        target.planes = std::min(ring, kept.end - begin);
-        target.kept_begin_y = y.kept_begin;
-        target.kept_y = y.kept;
-        target.kept_begin_x = x.kept_begin;
-        target.kept_x = x.kept;
-        target.add_real = add_.real();
-        target.add_imaginary = add_.imag();
-        transform.store(begin, target, memory, stream);
+std::vector<IndexRange> ProgramImages::loaded_slots(const IndexRange& planes,
+                                                    const IndexRange& zeros) const {
+    std::vector<IndexRange> runs;
+    for (index_t slot = 0; slot < static_cast<index_t>(planes_of_slots_.size()); ++slot) {
+        if (!is_loaded(slot, planes, zeros)) continue;
+        if (runs.empty() || runs.back().end != slot) runs.push_back({slot, slot});
+        runs.back().end = slot + 1;
     }
+    return runs;
+}
+
+RowTarget ProgramImages::target_of(void* output, const IndexRange& kept) const {
+    const BlockAxis &y = block_.axes[1], &x = block_.axes[2];
+    RowTarget target;
+    target.pixels = {output, block_.target_type, y.kept * x.kept, x.kept};
+    target.planes = kept.count();
+    target.kept_begin_y = y.kept_begin;
+    target.kept_y = y.kept;
+    target.kept_begin_x = x.kept_begin;
+    target.kept_x = x.kept;
+    target.add_real = add_.real();
+    target.add_imaginary = add_.imag();
+    return target;
 }
 
 CopiedTaps::CopiedTaps(const DeviceProgramSpec& spec, int device)

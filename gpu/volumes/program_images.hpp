@@ -13,7 +13,7 @@
 
 namespace convolume::gpu {
 
-/// Loads planes of an image to the ring of a transform, and stores planes of the result.
+/// Finds the planes of the image that are loaded to the slots of a ring, and those of the result.
 class ProgramImages {
   public:
     ProgramImages(const DeviceProgramSpec& spec, int device);
@@ -25,33 +25,34 @@ class ProgramImages {
     template <class Load, class Clear>
     void for_each_load(const void* input, const IndexRange& planes, const IndexRange& zeros,
                        index_t ring, const Load& load, const Clear& clear) const {
-        const std::vector<index_t>& sources = planes_of_slots_;
-        const auto count = static_cast<index_t>(sources.size());
-        const auto source_of = [&](index_t slot) {
-            return sources[static_cast<std::size_t>(slot)];
-        };
-        const auto is_own = [&](index_t slot) {
-            const index_t plane = source_of(slot);
-            return plane < 0 ? zeros.begin <= slot && slot < zeros.end
-                             : planes.begin <= plane && plane < planes.end;
-        };
+        const auto count = static_cast<index_t>(planes_of_slots_.size());
         for (index_t begin = 0; begin < count;) {
-            const index_t first = source_of(begin);
-            index_t run = is_own(begin) ? 1 : 0;
-            while (run > 0 && run < ring && begin + run < count && is_own(begin + run) &&
-                   source_of(begin + run) == (first < 0 ? -1 : first + run))
+            const index_t first = plane_of(begin);
+            index_t run = is_loaded(begin, planes, zeros) ? 1 : 0;
+            while (run > 0 && run < ring && begin + run < count &&
+                   is_loaded(begin + run, planes, zeros) &&
+                   plane_of(begin + run) == (first < 0 ? -1 : first + run))
                 ++run;
             if (run > 0 && first < 0) clear(begin, run);
             if (run > 0 && first >= 0) load(source_at(input, first - planes.begin, run), begin);
             begin += std::max<index_t>(run, 1);
         }
     }
-    /// Stores `kept` of the result's planes from the slots with their numbers. The first one is
-    /// stored at `output`.
-    void store(const BlockTransform& transform, void* output, const IndexRange& kept, index_t ring,
-               const BlockMemory& memory, cudaStream_t stream) const;
+    /// Returns runs of the slots that for_each_load() loads or clears.
+    std::vector<IndexRange> loaded_slots(const IndexRange& planes, const IndexRange& zeros) const;
+    /// Returns the target of planes `kept` of the result, the first of which is at `output`.
+    RowTarget target_of(void* output, const IndexRange& kept) const;
 
   private:
+    /// Returns the plane of the image that a slot is loaded from; -1: none.
+    index_t plane_of(index_t slot) const {
+        return planes_of_slots_[static_cast<std::size_t>(slot)];
+    }
+    bool is_loaded(index_t slot, const IndexRange& planes, const IndexRange& zeros) const {
+        const index_t plane = plane_of(slot);
+        return plane < 0 ? zeros.begin <= slot && slot < zeros.end
+                         : planes.begin <= plane && plane < planes.end;
+    }
     RowSource source_at(const void* input, index_t plane, index_t count) const;
 
     Block block_;

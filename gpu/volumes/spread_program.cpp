@@ -2,7 +2,9 @@
 // A convolution of data in the memory of several devices. Planes of spectra are in one range of
 // addresses, spread over the devices. Every device transforms the planes of its own slabs along x
 // and y, and a share of the columns along z, for which it reads and writes the planes of all
-// devices. CUDA events separate these steps. No copy of the volume is transposed.
+// devices. No copy of the volume is transposed. CUDA events order these steps. Frequencies along x
+// are divided into chunks: the pass along z of one runs beside passes along y of others, because it
+// waits for the link between devices.
 
 #include <algorithm>
 #include <array>
@@ -21,13 +23,14 @@
 #include "gpu/volumes/block_geometry.hpp"
 #include "gpu/volumes/pass_transform.hpp"
 #include "gpu/volumes/program_images.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
 /// Points of an execution at which all devices wait for all.
-enum class Meeting { start, taps_loaded, kernel_ready, loaded, multiplied, stored, end, count };
+enum class Meeting { start, taps_loaded, kernel_ready, stored, end, count };
 
 /// Returns part `index` of `count` items that are divided evenly.
 IndexRange even_part(index_t count, std::size_t index, std::size_t parts) {
@@ -40,9 +43,13 @@ IndexRange even_part(index_t count, std::size_t index, std::size_t parts) {
 /// What one device does, and its memory.
 struct DevicePart {
     ProgramSlab slab;
-    IndexRange slots;     ///< slots of the ring in this device's memory
-    IndexRange extended;  ///< planes of the result before it is folded that this device stores
+    IndexRange slots;                ///< slots of the ring in this device's memory
+    std::vector<IndexRange> loaded;  ///< slots that this device loads
+    IndexRange stored;  ///< slots that this device stores, of the result before it is folded
     ColumnShare columns;
+    std::vector<ColumnBlock> blocks;  ///< columns of each chunk
+    CudaStream z_stream{StreamPriority::highest};
+    std::vector<CudaEvent> y_done, z_done;  ///< for each chunk
     ProgramImages images;
     std::optional<ResultFold> fold;
     DeviceMemory kernel, batch;
@@ -59,37 +66,44 @@ struct DevicePart {
 class PassesOnDevices : public SpreadProgram {
   public:
     PassesOnDevices(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs)
-        : geometry_(choose_geometry(spec, slabs)),
+        : tuning_(spread_tuning()),
+          geometry_(choose_geometry(spec, slabs)),
+          chunks_(chunks_of(geometry_, slabs.size(), tuning_)),
           window_(geometry_.windows(spec.block.axes[0]).front()),
           loaded_slots_(spec.block.axes[0].loaded),
           transform_(make_pass_transform(spec.block, geometry_)) {
         std::vector<PeerMemory::Part> ring, extended;
-        const index_t extended_planes = spec.block.axes[0].kept;
-        const index_t extended_plane_bytes =
-            ResultFold::extended_bytes(spec) / std::max<index_t>(extended_planes, 1);
+        const index_t kept = spec.block.axes[0].kept;
+        plane_bytes_of_extended_ = ResultFold::extended_bytes(spec) / std::max<index_t>(kept, 1);
         for (std::size_t i = 0; i < slabs.size(); ++i) {
             const DeviceScope scope(slabs[i].device);
             parts_.push_back(std::make_unique<DevicePart>(spec, slabs[i]));
             DevicePart& part = *parts_.back();
             part.slots = even_part(geometry_.ring, i, slabs.size());
-            part.extended = even_part(extended_planes, i, slabs.size());
-            part.columns = column_share(geometry_, i, slabs.size());
+            part.loaded = part.images.loaded_slots(part.slab.input, zeros_of(part));
+            part.stored = part.fold ? even_part(kept, i, slabs.size()) : part.slab.output;
+            divide_columns(part, i, slabs.size());
             part.kernel = DeviceMemory(part.slab.device, kernel_bytes(geometry_, part.columns));
             part.kernel.clear();
             part.batch = DeviceMemory(part.slab.device, geometry_.batch_bytes);
             ring.push_back({part.slab.device, part.slots.count() * geometry_.plane_bytes()});
-            extended.push_back({part.slab.device, part.extended.count() * extended_plane_bytes});
+            extended.push_back({part.slab.device, part.stored.count() * plane_bytes_of_extended_});
         }
         ring_ = PeerMemory(ring, "planes of spectra");
         if (has_fold()) extended_ = PeerMemory(extended, "a result before it is folded");
-        plane_bytes_of_extended_ = extended_plane_bytes;
         prepare(spec);
     }
 
     void run(std::span<const SlabData> slabs, const void* kernel) override {
         in_order(slabs, 0, [&] {
             // After an exception, devices may still run what was enqueued before it.
-            if (std::exchange(is_interrupted_, true)) meet(Meeting::start, slabs);
+            if (std::exchange(is_interrupted_, true)) {
+                on_devices(slabs, [](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                    part.z_done[0].record(part.z_stream);
+                    part.z_done[0].make_wait(stream);
+                });
+                meet(Meeting::start, slabs);
+            }
             enqueue(slabs, kernel);
             is_interrupted_ = false;
         });
@@ -152,6 +166,39 @@ class PassesOnDevices : public SpreadProgram {
             MemoryKind::gpu);
     }
 
+    /// Returns the chunks of the frequencies along x: fewer if they would be small, and one if a
+    /// device has no row of its own.
+    static std::size_t chunks_of(const BlockGeometry& geometry, std::size_t parts,
+                                 const SpreadTuning& tuning) {
+        if (geometry.rows < static_cast<index_t>(parts)) return 1;
+        const index_t bytes = geometry.ring_bytes / static_cast<index_t>(parts);
+        const index_t most = std::min(geometry.pitch / tile_samples(geometry),
+                                      bytes / std::max<index_t>(tuning.least_chunk_bytes, 1));
+        return static_cast<std::size_t>(
+            std::clamp<index_t>(tuning.chunks, 1, std::max<index_t>(most, 1)));
+    }
+
+    /// Returns the frequencies along x of a chunk.
+    IndexRange along_x(std::size_t chunk) const {
+        const index_t tile = tile_samples(geometry_);
+        const IndexRange tiles = even_part(geometry_.pitch / tile, chunk, chunks_);
+        return {tiles.begin * tile, tiles.end * tile};
+    }
+
+    void divide_columns(DevicePart& part, std::size_t index, std::size_t parts) const {
+        part.columns = column_share(geometry_, index, parts, chunks_ > 1);
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            part.y_done.emplace_back();
+            part.z_done.emplace_back();
+            const IndexRange x = along_x(chunk);
+            if (chunks_ == 1)
+                part.blocks.push_back({part.columns.begin, part.columns.count, 1});
+            else
+                part.blocks.push_back({part.columns.begin + x.begin, x.count(),
+                                       part.columns.count / geometry_.pitch});
+        }
+    }
+
     /// Adapts the layout of one device to several.
     static void divide(BlockGeometry& geometry, std::size_t parts) {
         // Planes of the kernel are transformed in the ring, too.
@@ -176,6 +223,10 @@ class PassesOnDevices : public SpreadProgram {
     }
 
     bool has_fold() const { return parts_.front()->fold.has_value(); }
+    /// Returns the slots that this device clears if no plane of the image belongs there.
+    IndexRange zeros_of(const DevicePart& part) const {
+        return part.slots.within({0, loaded_slots_});
+    }
     BlockMemory memory_of(const DevicePart& part) const {
         return {ring_.data(), part.batch.data(), part.kernel.data()};
     }
@@ -230,29 +281,10 @@ class PassesOnDevices : public SpreadProgram {
 
     void enqueue(std::span<const SlabData> slabs, const void* kernel) const {
         if (run_taps_) enqueue_kernel(slabs, run_taps_->taps_of(kernel));
-        on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
-            const BlockMemory memory = memory_of(part);
-            const IndexRange zeros = part.slots.within({0, loaded_slots_});
-            part.images.for_each_load(
-                data.input, part.slab.input, zeros, geometry_.ring,
-                [&](const RowSource& source, index_t first_slot) {
-                    transform_->load(source, first_slot, memory, stream);
-                },
-                [&](index_t first_slot, index_t count) {
-                    transform_->write_zeros(first_slot, count, memory, stream);
-                });
-        });
-        meet(Meeting::loaded, slabs);
-        on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
-            transform_->convolve_share(window_, part.columns, memory_of(part), stream);
-        });
-        meet(Meeting::multiplied, slabs);
-        on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
-            const IndexRange kept = part.fold ? part.extended : part.slab.output;
-            void* const target =
-                part.fold ? extended_.data() + kept.begin * plane_bytes_of_extended_ : data.output;
-            part.images.store(*transform_, target, kept, geometry_.ring, memory_of(part), stream);
-        });
+        on_step(slabs);
+        enqueue_forward(slabs);
+        enqueue_z(slabs);
+        enqueue_inverse(slabs);
         if (has_fold()) {
             meet(Meeting::stored, slabs);
             on_devices(slabs,
@@ -261,6 +293,80 @@ class PassesOnDevices : public SpreadProgram {
                        });
         }
         meet(Meeting::end, slabs);
+        on_step(slabs);
+    }
+
+    /// Enqueues the passes along x, and along y chunk by chunk.
+    void enqueue_forward(std::span<const SlabData> slabs) const {
+        on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
+            const BlockMemory memory = memory_of(part);
+            part.images.for_each_load(
+                data.input, part.slab.input, zeros_of(part), geometry_.ring,
+                [&](const RowSource& source, index_t first_slot) {
+                    transform_->load_rows(source, first_slot, memory, stream);
+                },
+                [&](index_t first_slot, index_t count) {
+                    transform_->write_zeros(first_slot, count, memory, stream);
+                });
+        });
+        on_step(slabs);
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                // No pass along z runs beside the first chunk.
+                const PassLaunch launch{chunk == 0 ? 1 : tuning_.y_share};
+                for (const IndexRange& slots : part.loaded)
+                    transform_->transform_y(PassDirection::forward, slots, along_x(chunk),
+                                            memory_of(part), stream, launch);
+                part.y_done[chunk].record(stream);
+            });
+        }
+        on_step(slabs);
+    }
+
+    void enqueue_z(std::span<const SlabData> slabs) const {
+        const PassLaunch launch{chunks_ > 1 || tuning_.chunks == 1 ? tuning_.z_share : 1,
+                                tuning_.z_prefetches};
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                const cudaStream_t z_stream = chunks_ > 1 ? part.z_stream : stream;
+                for (const auto& other : parts_)
+                    if (chunks_ > 1 || other.get() != &part)
+                        other->y_done[chunk].make_wait(z_stream);
+                transform_->convolve_block(window_, part.columns, part.blocks[chunk],
+                                           memory_of(part), z_stream, launch);
+                part.z_done[chunk].record(z_stream);
+            });
+        }
+        on_step(slabs);
+    }
+
+    /// Enqueues the inverse passes along y chunk by chunk, and along x.
+    void enqueue_inverse(std::span<const SlabData> slabs) const {
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                for (const auto& other : parts_)
+                    if (chunks_ > 1 || other.get() != &part) other->z_done[chunk].make_wait(stream);
+                // No pass along z runs beside the last chunk.
+                const PassLaunch launch{chunk + 1 == chunks_ ? 1 : tuning_.y_share};
+                transform_->transform_y(PassDirection::inverse, part.stored, along_x(chunk),
+                                        memory_of(part), stream, launch);
+            });
+        }
+        on_step(slabs);
+        on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
+            void* const target =
+                part.fold ? extended_.data() + part.stored.begin * plane_bytes_of_extended_
+                          : data.output;
+            transform_->store_rows(part.stored.begin, part.images.target_of(target, part.stored),
+                                   memory_of(part), stream);
+        });
+        on_step(slabs);
+    }
+
+    void on_step(std::span<const SlabData> slabs) const {
+        if (!tuning_.on_step) return;
+        const DeviceScope scope(parts_[0]->slab.device);
+        tuning_.on_step(static_cast<CUstream_st*>(slabs[0].stream));
     }
 
     /// Transforms the kernel, and makes all tables of the passes, so that run() makes none.
@@ -300,11 +406,13 @@ class PassesOnDevices : public SpreadProgram {
         one_sample.pixels.data = memory.ring;
         transform_->write_zeros(0, 1, memory, stream);
         transform_->load(one_sample, 0, memory, stream);
-        transform_->convolve_share(window_, part.columns, memory, stream);
+        transform_->convolve_block(window_, part.columns, part.blocks[0], memory, stream, {});
         stream.wait();
     }
 
+    SpreadTuning tuning_;
     BlockGeometry geometry_;
+    std::size_t chunks_;
     ZWindow window_;
     index_t loaded_slots_;
     std::unique_ptr<PassTransform> transform_;
@@ -316,6 +424,11 @@ class PassesOnDevices : public SpreadProgram {
 };
 
 }  // namespace
+
+SpreadTuning& spread_tuning() {
+    static SpreadTuning tuning;
+    return tuning;
+}
 
 std::unique_ptr<SpreadProgram> make_spread_program(const DeviceProgramSpec& spec,
                                                    const std::vector<ProgramSlab>& slabs) {

@@ -11,8 +11,9 @@ import pytest
 import convolume
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "examples" / "python").glob("*.py"))
-NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy",
+NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy", "cupy_slabs": "cupy",
          "vendor_files": "bioio_czi"}  # modules beside NumPy
+GPUS = {"cupy_arrays": 1, "cupy_slabs": 2}
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="the programs are not beside the tests")
@@ -22,9 +23,9 @@ def test_there_are_programs():
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
 def test_program(program, tmp_path):
-    if program.stem == "cupy_arrays" and not any(gpu.usable for gpu in convolume.gpu_devices()):
+    if sum(gpu.usable for gpu in convolume.gpu_devices()) < GPUS.get(program.stem, 0):
         done = run(program, tmp_path)
-        assert done.returncode == 1 and done.stderr.startswith("skipped: there is no GPU")
+        assert done.returncode == 1 and done.stderr.startswith("skipped: there ")
         pytest.skip(done.stderr.strip())
     if program.stem in NEEDS:
         pytest.importorskip(NEEDS[program.stem])

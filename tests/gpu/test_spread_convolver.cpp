@@ -14,6 +14,7 @@
 #include "convolume/error.hpp"
 #include "gpu/runtime/fault.hpp"
 #include "gpu/runtime/peer_memory.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/gpu/slabs.hpp"
@@ -45,6 +46,31 @@ bool has_equal_slabs(const DeviceConvolver& convolver, index_t input_plane, inde
     return std::all_of(slabs.begin(), slabs.end(), [&](const DeviceSlab& slab) {
         return slab.input_planes * input_plane == slab.output_planes * output_plane;
     });
+}
+
+/// Sets the tuning of convolvers that are made in its scope.
+class TuningScope {
+  public:
+    explicit TuningScope(const gpu::SpreadTuning& tuning) : before_(gpu::spread_tuning()) {
+        gpu::spread_tuning() = tuning;
+    }
+    ~TuningScope() { gpu::spread_tuning() = before_; }
+    TuningScope(const TuningScope&) = delete;
+    TuningScope& operator=(const TuningScope&) = delete;
+
+  private:
+    gpu::SpreadTuning before_;
+};
+
+/// Returns a tuning that divides small images, too.
+gpu::SpreadTuning random_tuning(Random& random) {
+    gpu::SpreadTuning tuning;
+    tuning.chunks = random.pick({1, 2, 3, 5});
+    tuning.z_share = random.pick({0.1, 0.5, 1.0});
+    tuning.y_share = random.pick({0.1, 0.5, 1.0});
+    tuning.z_prefetches = random.chance(0.5);
+    tuning.least_chunk_bytes = 0;
+    return tuning;
 }
 
 struct SpreadOptions {
@@ -125,6 +151,8 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
         how.in_place = random.chance(0.5);
         how.kernel_on_device = may_stay_on_device(c) && random.chance(0.4);
         how.has_streams = random.chance(0.7);
+        const gpu::SpreadTuning tuning = random_tuning(random);
+        const TuningScope scope(tuning);
         std::string wrong;
         try {
             wrong = spread_defect(c, how, random);
@@ -137,8 +165,8 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
                               << (how.divides_at_random ? "divided at random" : "divided evenly")
                               << (how.keeps_spectrum ? ", spectrum kept" : "")
                               << (how.in_place ? ", in place" : "")
-                              << (how.kernel_on_device ? ", kernel on device" : "") << ": "
-                              << c.describe() << "\n"
+                              << (how.kernel_on_device ? ", kernel on device" : "") << ", "
+                              << tuning.chunks << " chunks: " << c.describe() << "\n"
                               << wrong);
         CHECK(wrong.empty());
     }
@@ -173,6 +201,7 @@ void check_against_one_gpu(const std::vector<int>& devices, std::uint64_t cases)
             device.input_planes = random_division(random, one.input_shape().z, devices.size());
             device.output_planes = random_division(random, one.output_shape().z, devices.size());
         }
+        const TuningScope scope(random_tuning(random));
         const DeviceConvolver several(shape, kernel.view(), options, device);
         Volume result(several.output_shape(), several.output_type());
         const VolumeSlabs inputs = input_slabs(several, image);
@@ -196,6 +225,37 @@ void check_against_one_gpu(const std::vector<int>& devices, std::uint64_t cases)
 Volume random_image(const Shape3& shape, std::uint64_t number) {
     Random random(20240229, number);
     return to_volume(random.array(shape, false), PixelType::float32);
+}
+
+/// Checks that results have the same bits with every tuning.
+void check_tunings(const std::vector<int>& devices) {
+    const Shape3 shape{40, 130, 200};
+    const Volume kernel = random_image({9, 11, 13}, 1), image = random_image(shape, 2);
+    Options options;
+    options.boundary.kind = BoundaryKind::reflect;
+    for (const bool keep : {true, false}) {
+        DeviceOptions device;
+        device.devices = devices;
+        device.keep_kernel_spectrum = keep;
+        Volume want(shape, PixelType::float32), got(shape, PixelType::float32);
+        for (const int chunks : {1, 4, 7}) {
+            gpu::SpreadTuning tuning;
+            tuning.chunks = chunks;
+            tuning.least_chunk_bytes = 0;
+            if (chunks == 1) tuning.z_share = 1;
+            if (chunks == 7) tuning.z_prefetches = false;
+            const TuningScope scope(tuning);
+            const DeviceConvolver convolver(shape, kernel.view(), options, device);
+            Volume& result = chunks == 1 ? want : got;
+            poison(result.view());
+            const VolumeSlabs input = input_slabs(convolver, image),
+                              output = output_slabs(convolver, result);
+            convolver.execute(input.inputs(), output.outputs());
+            output.fetch(result);
+            INFO(chunks << " chunks" << (keep ? ", spectrum kept" : ""));
+            if (chunks > 1) CHECK(same(to_array(want.view()), to_array(got.view())));
+        }
+    }
 }
 
 /// Executes with different images from several threads, each with its own CUDA streams.
@@ -303,6 +363,17 @@ TEST_CASE("spread convolver on one GPU: results equal those of one slab", "[gpu]
 TEST_CASE("spread convolver: results equal those of one GPU", "[gpu]") {
     NEEDS_TWO_GPUS();
     check_against_one_gpu({0, 1}, 24);
+}
+
+TEST_CASE("spread convolver on one GPU: results have the same bits with every tuning", "[gpu]") {
+    NEEDS_GPU();
+    check_tunings({0, 0});
+}
+
+TEST_CASE("spread convolver: results have the same bits with every tuning", "[gpu]") {
+    NEEDS_TWO_GPUS();
+    check_tunings({0, 1});
+    check_tunings({0, 1, 0});
 }
 
 TEST_CASE("spread convolver on one GPU: executions of several threads do not disturb each other",

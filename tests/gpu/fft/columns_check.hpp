@@ -107,21 +107,28 @@ struct ColumnsCheck {
     static void convolve(const PositionMap& load, const PositionMap& store, bool prefetches,
                          bool conjugate_kernel = false) {
         REQUIRE(load.ring == store.ring);
-        auto data = random_samples<Sample>(load.ring * pitch, N);
-        auto kernel = random_samples<Sample>(N * pitch, N + 1);
+        constexpr index_t batches = 2;
+        const index_t data_size = load.ring * pitch, kernel_size = N * pitch;
+        auto data = random_samples<Sample>(batches * data_size, N);
+        auto kernel = random_samples<Sample>(batches * kernel_size, N + 1);
         const auto before = data;
-        run(convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
-                         {{kernel.data(), pitch, columns, 1, 0}, 0, conjugate_kernel}),
+        run(convolve_job(
+                N, Columns<Real>{data.data(), pitch, columns, batches, data_size}, load, store,
+                {{kernel.data(), pitch, columns, batches, kernel_size}, 0, conjugate_kernel}),
             prefetches);
         Difference difference;
-        for (index_t c = 0; c < columns; ++c) {
-            auto signal = reference_transform(column_of(before, c, load), forward_sign);
-            for (index_t k = 0; k < N; ++k) {
-                const std::complex<double> factor(kernel[static_cast<std::size_t>(k * pitch + c)]);
-                signal[static_cast<std::size_t>(k)] *=
-                    conjugate_kernel ? std::conj(factor) : factor;
+        for (index_t batch = 0; batch < batches; ++batch) {
+            for (index_t c = 0; c < columns; ++c) {
+                const index_t first = batch * data_size + c;
+                auto signal = reference_transform(column_of(before, first, load), forward_sign);
+                for (index_t k = 0; k < N; ++k) {
+                    const std::complex<double> factor(
+                        kernel[static_cast<std::size_t>(batch * kernel_size + k * pitch + c)]);
+                    signal[static_cast<std::size_t>(k)] *=
+                        conjugate_kernel ? std::conj(factor) : factor;
+                }
+                compare(data, first, store, reference_transform(signal, inverse_sign), difference);
             }
-            compare(data, c, store, reference_transform(signal, inverse_sign), difference);
         }
         INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
