@@ -175,9 +175,9 @@ HWY_INLINE void sum_groups(const PolyphaseTaps<Real>& phases, index_t first, con
     const index_t step = group % phases.cycle;
     index_t q = first, base = -newest[first];
     for (index_t n = 0; n < count; n += group) {
-        const Real* x[group];
-        const Real* h[group];
-        Real sums[group];
+        const Real* x[static_cast<unsigned>(group)];
+        const Real* h[static_cast<unsigned>(group)];
+        Real sums[static_cast<unsigned>(group)];
         const index_t now = std::min<index_t>(group, count - n);
         // Results beyond the last one repeat it.
         for (int i = 0; i < group; ++i) {
@@ -207,9 +207,9 @@ HWY_INLINE void sum_cycles(const PolyphaseTaps<Real>& phases, index_t first, con
     constexpr int group = group_results<Real>;
     index_t q = first, base = -phases.newest[first];
     for (index_t n = 0; n < phases.cycle; ++n) {
-        const Real* x[group];
-        const Real* h[group];
-        Real sums[group];
+        const Real* x[static_cast<unsigned>(group)];
+        const Real* h[static_cast<unsigned>(group)];
+        Real sums[static_cast<unsigned>(group)];
         const Real* const newest = samples + (base + phases.newest[q]);
         for (int i = 0; i < group; ++i) {
             x[i] = newest + i * phases.samples_per_cycle;
