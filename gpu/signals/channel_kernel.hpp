@@ -180,21 +180,34 @@ CONVOLUME_DEVICE void with_input(const ChannelJob<Real>& job, const F& f) {
     }
 }
 
-/// Division of the work of channelize_frames() among the threads of a thread block.
+/// Division of the work of channelize_frames() among thread blocks and their threads.
 struct ChannelDivision {
     int frames;   ///< number of frames of a thread block
     int lanes;    ///< number of frames that are transformed at a time
     int at_once;  ///< number of frames whose sums a thread has in registers
+    int blocks;   ///< number of thread blocks that a multiprocessor of compute capability 9 holds
 };
 
-/// Returns the division for n channels, with numbers of that many bytes. The more frames a thread
-/// sums at once, the fewer samples and taps come from the second cache, whose rate is the limit.
+/// Returns the division for n channels, with numbers of that many bytes. The more frames a thread sums
+/// at once, the fewer samples and taps it reads, as each serves all of them. The smaller a thread
+/// block, the more of them sum while others transform. Measured on an H100.
 CONVOLUME_CONSTEXPR ChannelDivision channel_division(int n, int bytes) {
-    const int most_samples = bytes == 4 ? 8192 : 4096;
-    const int frames = n < most_samples ? most_samples / n : 1;
-    const int sets = frames * (n <= 4096 ? n / 16 : n / 32) / n;
-    const int set_frames = frames / (sets < 1 ? 1 : sets);
-    return {frames, frames, set_frames < 8 ? set_frames : 8};
+    if (bytes == 8) {
+        const int frames = 4096 / n;
+        return {frames, frames, frames < 8 ? frames : 8, 2};
+    }
+    switch (n) {
+        case 256:
+            return {16, 8, 16, 5};
+        case 512:
+            return {16, 8, 16, 3};
+        case 1024:
+            return {8, 8, 8, 2};
+        case 2048:
+            return {4, 4, 4, 2};
+        default:
+            return {6, 2, 6, 1};
+    }
 }
 
 /// The thread blocks and the memory of channelize_frames() for N channels.
@@ -239,15 +252,7 @@ struct ChannelShape {
     static constexpr index_t frame_bytes = index_t{2} * sizeof(Real) * (handed(N - 1) + 1);
     static constexpr index_t shared_bytes = frames * frame_bytes;
     static constexpr bool fits = shared_bytes <= 232448;
-    /// Number of thread blocks that a multiprocessor of compute capability 9 holds.
-    static constexpr int blocks_per_unit = [] {
-        const auto by_memory = static_cast<int>(232448 / (shared_bytes + 1024));
-        // Registers of a thread, measured: each holds up to 16 or 32 samples.
-        const int registers = (plan.elements > 16 ? 2 : 1) * (sizeof(Real) == 4 ? 64 : 128);
-        const int by_registers = 65536 / (threads * (registers < 255 ? registers : 255));
-        const int blocks = by_memory < by_registers ? by_memory : by_registers;
-        return blocks < 1 ? 1 : blocks;
-    }();
+    static constexpr int blocks_per_unit = division.blocks;
 };
 
 /// The body of the CUDA kernel for a ChannelShape. Thread blocks follow the frames of a signal.
