@@ -289,7 +289,7 @@ std::vector<WorkerResources> resources_of_workers(const ImageRequest& request, s
     std::vector<WorkerResources> all;
     for (const int gpu : gpus) {
         all.push_back({engines, static_cast<index_t>(gpus.size())});
-        all.back().engines.gpus = {gpu};
+        all.back().engines.gpus.assign(1, gpu);
     }
     return all;
 }
