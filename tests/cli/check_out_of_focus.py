@@ -53,8 +53,8 @@ def check_number_of_iterations(path, kind, recorded, truth):
     found, few = restored("--stop", "auto"), [restored("--iterations", n) for n in (5, 10, 15)]
     best = max(*few, *(restored("--iterations", n) for n in (3, 7, 20, 30, 40)))
     before = signal(truth, recorded)
-    print(f"{kind}, {recorded.max()} photons: recorded {before:.2f} dB, found {found:.2f} dB, best {best:.2f} dB, after 5 "
-          f"to 15 iterations {min(few):.2f} dB or more")
+    print(f"{kind}, {recorded.max()} photons: recorded {before:.2f} dB, found {found:.2f} dB, best {best:.2f} dB, "
+          f"after 5 to 15 iterations {min(few):.2f} dB or more")
     assert found > best - 0.7
     assert min(few) > before + 1
 

@@ -61,8 +61,8 @@ def check_recommendations():
 def check_numbers_of_iterations():
     """Runs the commands of how-many-iterations.md, and compares the PSNR of their results with the page's."""
     page = " ".join(next(page for page in PAGES if page.name == "how-many-iterations.md").read_text("utf-8").split())
-    quoted = re.search(r"Five iterations .*? ([\d.]+) dB, the recording ([\d.]+) dB.*?Twenty .*? \(([\d.]+) dB\).*?hundred.*?"
-                       r"\(([\d.]+) dB\).*?search.*? (\d+) iterations \(([\d.]+) dB\)", page)
+    quoted = re.search(r"Five iterations .*? ([\d.]+) dB, the recording ([\d.]+) dB.*?Twenty .*? \(([\d.]+) dB\)"
+                       r".*?hundred.*?\(([\d.]+) dB\).*?search.*? (\d+) iterations \(([\d.]+) dB\)", page)
     check(quoted, "the page quotes no PSNR")
     if not quoted:
         return
@@ -84,8 +84,8 @@ def check_numbers_of_iterations():
           "iterations")
     check(restored("--iterations", "60", "--stop", "0.01") > by_number[100], "a threshold ends before the noise")
     smooth = [restored("--method", "rl-tv", "--iterations", str(n)) for n in (60, 100)]
-    check(min(smooth) > by_number[20] and abs(smooth[0] - smooth[1]) < 1, "with total variation the number matters less:",
-          smooth)
+    check(min(smooth) > by_number[20] and abs(smooth[0] - smooth[1]) < 1,
+          "with total variation the number matters less:", smooth)
 
 
 run_parts([check_recommendations, check_numbers_of_iterations])
