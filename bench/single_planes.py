@@ -61,8 +61,9 @@ def main():
                 gains += [default - coarse for _, default, coarse, _ in rows]
                 means = (f"{statistics.mean(column):.1f}" for column in zip(*rows))
                 print(f"| {kind} | {photons} |", " | ".join(means), "|", flush=True)
-        mean = statistics.mean(gains)
-        print(f"\nWithout a coarse start: {min(gains):+.1f} to {max(gains):+.1f} dB, mean {mean:+.1f} dB")
+        better = sum(gain > 0 for gain in gains)
+        print(f"\nWithout a coarse start: {min(gains):+.1f} to {max(gains):+.1f} dB, mean {statistics.mean(gains):+.1f}"
+              f" dB, better in {better} of {len(gains)} recordings")
 
 
 if __name__ == "__main__":

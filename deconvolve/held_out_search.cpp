@@ -33,9 +33,12 @@ constexpr double least_pixels = 1 << 17;
 /// Largest number of pixels of a part, unless its extents are the least ones.
 constexpr double most_pixels = 1 << 23;
 
-/// Iterations of the first reference, and the factor from one reference to the next one.
-constexpr double first_reference = 80;
-constexpr double next_reference = 2.5;
+/// Iterations of the first reference, and the factor from one reference to the next one. A single
+/// plane has few pixels for an object, and the more so if it also gets the light of planes out of
+/// focus. References of many iterations then have the specks of a PSF that is not quite that of the
+/// recording, which are equal in both halves.
+constexpr double first_reference = 80, next_reference = 2.5;
+constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
 /// Share of a reference's iterations beyond which it has too few of them to judge others: it is
 /// itself blurred, and finds too small a number.
 constexpr double judged_share = 0.5;
@@ -48,6 +51,7 @@ constexpr double most_lasting = 0.4;
 /// Factor from the number of iterations after which halves are nearest to the best number for all
 /// photons, which have less noise: of a PSF without haze, and what is added for the share of haze
 /// in a PSF's light. With much haze, iterations restore detail for longer, and too many cost less.
+/// For single planes, the number of halves is best.
 constexpr double from_half_to_all = 1.25;
 constexpr double more_with_haze = 0.4;
 /// Number of iterations on the image that one of the coarse start stands for.
@@ -162,7 +166,8 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       threads_(threads),
       iterations_(whole.options.iterations),
       saturation_(whole.options.saturation),
-      from_half_to_all_(from_half_to_all + more_with_haze * share_of_haze(whole)),
+      is_plane_(whole.image.z == 1),
+      from_half_to_all_(is_plane_ ? 1 : from_half_to_all + more_with_haze * share_of_haze(whole)),
       cells_y_(ceil_div(whole_.y, cell)),
       cells_x_(ceil_div(whole_.x, cell)) {}
 
@@ -319,7 +324,9 @@ DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedIma
     problem_.options.offset = divided.photons.offset;
     DeconvolveReport found;
     double done = 0;
-    for (double reference = first_reference;; reference *= next_reference) {
+    const double growth = is_plane_ ? next_reference_of_plane : next_reference;
+    for (double reference = is_plane_ ? first_reference_of_plane : first_reference;;
+         reference *= growth) {
         const int most = std::min(iterations_, static_cast<int>(reference));
         const Stage stage = compare_halves(divided.halves, most, run,
                                            progress_between(context, done, (1 + done) / 2));

@@ -63,6 +63,7 @@ class HeldOutSearch {
     int threads_;
     int iterations_;                    ///< largest number of iterations
     std::optional<double> saturation_;  ///< that of the image
+    bool is_plane_;                     ///< whether the image has one plane
     double from_half_to_all_;           ///< factor from the number for halves to that for all
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;

@@ -40,6 +40,10 @@ bool uses_option(DeconvolveMethod method, std::string_view option) {
     });
 }
 
+int default_coarse_start(DeconvolveMethod method, index_t planes) {
+    return planes > 1 && uses_option(method, "coarse_start") ? usual_coarse_start : 0;
+}
+
 bool has_likelihood(DeconvolveMethod method) {
     return deconvolve::visit_method(
         method, [](auto of) { return decltype(of)::traits({}).counts_photons; });

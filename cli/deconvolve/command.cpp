@@ -78,8 +78,8 @@ class KeepingSink : public ImageSink {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    if (request_.has_default_coarse_start && input_metadata_.shape.z == 1)
-        options_.coarse_start = 0;
+    if (request_.has_default_coarse_start)
+        options_.coarse_start = default_coarse_start(options_.method, input_metadata_.shape.z);
     kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
     if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");

@@ -17,11 +17,10 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr int default_coarse_start = 20;
 constexpr int default_splits = 8;
 
 int parse_coarse_start(std::string_view option, const std::string& text) {
-    if (text.empty()) return default_coarse_start;
+    if (text.empty()) return usual_coarse_start;
     // If no number follows the option, the next argument of the command line is parsed as one.
     if (text.find_first_not_of("0123456789") != std::string::npos)
         throw InvalidArgument(message(option, " takes a number of iterations, not \"", text,
@@ -87,9 +86,7 @@ void set_defaults(const CLI::App& command, DeconvolveRequest& request) {
     if (!options.hold_out) return;
     if (is_free) options.iterations = max_searched;
     const bool starts_at_image = command.count("--start") + command.count("--warm-start") > 0;
-    request.has_default_coarse_start =
-        starts_coarsely && !starts_at_image && command.count("--coarse-start") == 0;
-    if (request.has_default_coarse_start) options.coarse_start = default_coarse_start;
+    request.has_default_coarse_start = !starts_at_image && command.count("--coarse-start") == 0;
 }
 
 void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {

@@ -2,10 +2,12 @@
 #include "convolume/deconvolver.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -218,6 +220,13 @@ void bind_deconvolver(nb::module_& module) {
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none(),
             nb::arg("uncertainty") = nb::none());
+    module.def(
+        "default_coarse_start",
+        [](std::string_view method, index_t planes) {
+            return default_coarse_start(parse_deconvolve_method(method), planes);
+        },
+        "Returns the number of coarse iterations before a search for the number of iterations.",
+        nb::arg("method"), nb::arg("planes"));
     module.def(
         "cached_deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from . import _core
 from ._errors import InvalidArgument
 from ._iteration import Callback
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of
@@ -14,7 +15,7 @@ from ._run import Devices, Progress, Resources, byte_size
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
 _SEARCHED = ("rl", "rl-tv", "shb")  # methods whose number of iterations is searched for by default
-_MOST_SEARCHED, _COARSE_START = 200, 20
+_MOST_SEARCHED = 200
 _SPLITS = 8  # of uncertainty=True
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
@@ -116,16 +117,15 @@ def searches(options: Mapping[str, Any]) -> bool:
 
 
 def with_search(options: Mapping[str, Any], planes: int) -> dict[str, Any]:
-    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it.
-    Single planes do without, as they lose by it."""
+    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it."""
     found = dict(options)
     if not searches(options):
         return found
     found["stop"] = "auto"
     if found.get("iterations") is None:
         found["iterations"] = _MOST_SEARCHED
-    if found.get("coarse_start") is None and found.get("method", "rl") in _SEARCHED and planes > 1:
-        found["coarse_start"] = _COARSE_START
+    if found.get("coarse_start") is None:
+        found["coarse_start"] = _core.default_coarse_start(found.get("method", "rl"), planes)
     return found
 
 

@@ -40,13 +40,32 @@ def plane_of(specimen, psf):
     return light[tuple(slice(m // 2, m // 2 + n) for n, m in zip(specimen.shape[1:], psf.shape[1:]))]
 
 
+def check_number_of_iterations(path, kind, recorded, truth):
+    """Checks that --stop auto ends near the best number of iterations, though the PSF is not that of the recording."""
+    np.save(path / "seen.npy", recorded.astype(np.uint16))
+
+    def restored(*options):
+        done = run(path, "deconvolve", "seen.npy", "-o", "out.npy", "--overwrite", *OPTICS, "--voxel", "200,100,100nm",
+                   "--background", "0", "--out-of-focus", "2.4um", *options)
+        assert done.returncode == 0, done.stderr
+        return signal(truth, np.load(path / "out.npy"))
+
+    found, few = restored("--stop", "auto"), [restored("--iterations", n) for n in (5, 10, 15)]
+    best = max(*few, *(restored("--iterations", n) for n in (3, 7, 20, 30, 40)))
+    before = signal(truth, recorded)
+    print(f"{kind}, {recorded.max()} photons: recorded {before:.2f} dB, found {found:.2f} dB, best {best:.2f} dB, "
+          f"after 5 to 15 iterations {min(few):.2f} dB or more")
+    assert found > best - 0.7
+    assert min(few) > before + 1
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         assert run(path, "psf", "-o", "deep.npy", *OPTICS, "--ns", "1.36", "--depth", "8um", "--voxel", "200,100,100nm",
                    "--size", "47,97,97").returncode == 0
         deep = np.load(path / "deep.npy").astype(float)
-        for kind, count in (("mixed", 30), ("filaments", 40)):
+        for kind, count in (("mixed", 30), ("filaments", 40), ("shells", 12)):
             done = run(path, "phantom", "-o", f"{kind}.npy", "--kind", kind, "--count", count, "--size", "24,96,96",
                        "--voxel", "200,100,100nm", "--seed", "5")
             assert done.returncode == 0, done.stderr
@@ -66,6 +85,9 @@ def main():
                 found[name] = signal(truth, result)
             print(f"{kind}: recorded {signal(truth, recorded):.2f} dB, {found}")
             assert found["thick"] > found["thin"] + 2
+            check_number_of_iterations(path, kind, recorded, truth)
+            few_photons = np.random.default_rng(4).poisson(light * 150 / light.max())
+            check_number_of_iterations(path, kind, few_photons, truth)
         np.save(path / "stack.npy", np.ones((3, 32, 32), np.uint16))
         for arguments, reason in (
                 (["stack.npy"], "--out-of-focus is for images of one plane"),

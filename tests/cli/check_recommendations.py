@@ -58,4 +58,34 @@ def check_recommendations():
                   "the page claims", claimed)
 
 
-run_parts([check_recommendations])
+def check_numbers_of_iterations():
+    """Runs the commands of how-many-iterations.md, and compares the PSNR of their results with the page's."""
+    page = " ".join(next(page for page in PAGES if page.name == "how-many-iterations.md").read_text("utf-8").split())
+    quoted = re.search(r"Five iterations .*? ([\d.]+) dB, the recording ([\d.]+) dB.*?Twenty .*? \(([\d.]+) dB\)"
+                       r".*?hundred.*?\(([\d.]+) dB\).*?search.*? (\d+) iterations \(([\d.]+) dB\)", page)
+    check(quoted, "the page quotes no PSNR")
+    if not quoted:
+        return
+    run("phantom", "-o", "object.npy", "--kind", "cells", "--size", "24,96,96", "--voxel", VOXEL, "--seed", "3")
+    run("psf", "-o", "h.npy", "--like", "object.npy", "--voxel", VOXEL, "--na", "1.2", "--ni", "1.33", "--wavelength",
+        "520nm")
+    run("simulate", "object.npy", "h.npy", "-o", "y.npy", "--photons", "200", "--offset", "100", "--background", "0")
+    truth = np.load("object.npy").astype("f8")
+
+    def restored(*options):
+        return psnr(truth, restored_by_command("--background", "100", *options).astype("f8"))
+
+    by_number = {n: restored("--iterations", str(n)) for n in (5, 20, 100)}
+    found = restored()
+    for want, got in ((quoted[1], by_number[5]), (quoted[2], psnr(truth, np.load("y.npy").astype("f8"))),
+                      (quoted[3], by_number[20]), (quoted[4], by_number[100]), (quoted[6], found)):
+        check(abs(got - float(want)) < 2 * TOLERANCE, "the page says", want, "dB, and it is", got)
+    check(abs(found - restored("--iterations", quoted[5], "--coarse-start=20")) < 1e-3, "the search finds", quoted[5],
+          "iterations")
+    check(restored("--iterations", "60", "--stop", "0.01") > by_number[100], "a threshold ends before the noise")
+    smooth = [restored("--method", "rl-tv", "--iterations", str(n)) for n in (60, 100)]
+    check(min(smooth) > by_number[20] and abs(smooth[0] - smooth[1]) < 1,
+          "with total variation the number matters less:", smooth)
+
+
+run_parts([check_recommendations, check_numbers_of_iterations])

@@ -290,6 +290,9 @@ TEST_CASE(
                             cpu_only());
     CHECK(contains(sharp.plan().to_string(), "no coarser image"));
 
+    CHECK(default_coarse_start(DeconvolveMethod::richardson_lucy, 2) == usual_coarse_start);
+    CHECK(default_coarse_start(DeconvolveMethod::scaled_heavy_ball, 1) == 0);
+    CHECK(default_coarse_start(DeconvolveMethod::gradient_consensus, 9) == 0);
     options.coarse_start = -1;
     CHECK_THROWS_AS(Deconvolver(image.shape, taps.view(), options, cpu_only()), InvalidArgument);
     options.coarse_start = 1;

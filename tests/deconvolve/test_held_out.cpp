@@ -268,3 +268,28 @@ TEST_CASE("deconvolve: the background of a few photons is their mean") {
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {
     check_held_out(cpu_only());
 }
+
+TEST_CASE("deconvolve: a search of a single plane begins with a reference of fewer iterations") {
+    Random random(test_seed("search of a plane"));
+    for (const Shape3& shape : {Shape3{1, 64, 64}, Shape3{4, 64, 64}}) {
+        const Array psf = gaussian_psf({1, 9, 9}, {0, 4, 4}, {1, 1.5, 1.5});
+        const Volume image = to_volume(recording(random, shape, 1, 0), PixelType::float32);
+        DeconvolveOptions options;
+        options.background = 2;
+        options.iterations = 200;
+        options.hold_out = true;
+        const Deconvolver deconvolver(shape, to_volume(psf, PixelType::float32).view(), options,
+                                      cpu_only());
+        int first = 0;
+        DeconvolveRun run;
+        run.reads_every = 0;
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+            if (first == 0) first = iteration.of;
+        };
+        Volume result(shape, PixelType::float32);
+        const DeconvolveReport report = deconvolver.execute(image.view(), result.view(), run);
+        CHECK(first == (shape.z == 1 ? 25 : 80));
+        CHECK(report.searched > first);
+        CHECK(report.iterations <= 200);
+    }
+}
