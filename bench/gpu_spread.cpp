@@ -191,10 +191,10 @@ class Slabs {
     // Copies the image to a single slab.
     void copy_to(const Slabs& whole) const {
         for (std::size_t i = 0; i < slabs_.size(); ++i)
-            check(cudaMemcpyPeer(static_cast<char*>(whole.outputs_[0]) +
-                                     slabs_[i].input_begin * plane_bytes_,
-                                 whole.slabs_[0].device, outputs_[i], slabs_[i].device,
-                                 size(slabs_[i].input_planes * plane_bytes_)),
+            check(cudaMemcpyPeer(
+                      static_cast<char*>(whole.outputs_[0]) + slabs_[i].input_begin * plane_bytes_,
+                      whole.slabs_[0].device, outputs_[i], slabs_[i].device,
+                      size(slabs_[i].input_planes * plane_bytes_)),
                   "copying a slab");
     }
 
