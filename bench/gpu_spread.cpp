@@ -18,6 +18,7 @@
 #include <random>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
@@ -187,6 +188,15 @@ class Slabs {
         for (std::size_t i = 0; i < slabs_.size(); ++i) copy(i, image, cudaMemcpyDeviceToHost);
     }
     void execute(const DeviceConvolver& convolver) const { convolver.execute(inputs_, outputs_); }
+    // Copies the image to a single slab.
+    void copy_to(const Slabs& whole) const {
+        for (std::size_t i = 0; i < slabs_.size(); ++i)
+            check(cudaMemcpyPeer(
+                      static_cast<char*>(whole.outputs_[0]) + slabs_[i].input_begin * plane_bytes_,
+                      whole.slabs_[0].device, outputs_[i], slabs_[i].device,
+                      size(slabs_[i].input_planes * plane_bytes_)),
+                  "copying a slab");
+    }
 
   private:
     void copy(std::size_t i, const Volume& image, cudaMemcpyKind kind) const {
@@ -300,74 +310,127 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
     for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
 }
 
-struct TunedTime {
-    gpu::SpreadTuning tuning;
-    double ms;
-};
-
 std::string text_of(const gpu::SpreadTuning& tuning) {
     char text[100];
-    std::snprintf(text, sizeof text, "K %2d z %.2f y %.2f %s", tuning.chunks, tuning.z_share,
-                  tuning.y_share, tuning.z_prefetches ? "prefetch" : "plain   ");
+    std::snprintf(text, sizeof text, "K%d %.2f/%.2f late %.2f lead %d streams %d %s", tuning.chunks,
+                  tuning.z_share, tuning.y_share, tuning.late_z_share, tuning.lead,
+                  tuning.z_streams, tuning.z_prefetches_kernel ? "" : "early");
     return text;
 }
 
-// Times a case with each tuning; returns them with the fastest first.
-std::vector<TunedTime> tuned_times(const Case& c, const std::vector<int>& devices, int repeats,
-                                   const Slabs& slabs, const Volume& kernel,
-                                   const std::vector<gpu::SpreadTuning>& tunings) {
-    std::vector<TunedTime> result;
-    for (const gpu::SpreadTuning& tuning : tunings) {
-        gpu::spread_tuning() = tuning;
-        const DeviceConvolver convolver = convolver_of(c, devices, kernel);
-        result.push_back({tuning, median_ms(devices, repeats, [&] { slabs.execute(convolver); })});
-    }
-    gpu::spread_tuning() = {};
-    std::sort(result.begin(), result.end(),
-              [](const TunedTime& a, const TunedTime& b) { return a.ms < b.ms; });
-    return result;
-}
+struct TunedTime {
+    gpu::SpreadTuning tuning;
+    double ms = 0;
+};
 
-// Prints the times of all tunings of a small case, and of the best ones of larger cases.
-void sweep(const std::vector<int>& devices, int repeats) {
-    std::vector<gpu::SpreadTuning> tunings;
-    for (const int chunks : {1, 2, 4, 8, 16})
-        for (const double z_share : {0.25, 0.33, 0.5, 0.67, 1.0})
-            for (const bool prefetches : {true, false}) {
-                gpu::SpreadTuning tuning;
-                tuning.chunks = chunks;
-                tuning.z_share = z_share;
-                tuning.y_share = z_share == 1.0 || chunks == 1 ? 1 : 1 - z_share;
-                tuning.z_prefetches = prefetches;
-                tunings.push_back(tuning);
-            }
-    for (const char* const name : {"512circular", "512k64", "512psf255", "1024x2048x2048"}) {
-        const Case& c = case_named(name);
-        const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
-        const Slabs slabs(convolver_of(c, devices, kernel));
-        slabs.fill(image);
-        print_steps(c, devices, repeats, slabs, kernel);
-        const bool is_first = tunings.size() == 50;
-        const std::vector<TunedTime> times =
-            tuned_times(c, devices, repeats, slabs, kernel, tunings);
-        for (std::size_t i = 0; i < times.size(); ++i) {
-            if (is_first && i % 2 == 1)
-                std::printf("  |  %6.3f %s\n", times[i].ms, text_of(times[i].tuning).c_str());
-            else
-                std::printf("%s %6.3f %s%s", name, times[i].ms, text_of(times[i].tuning).c_str(),
-                            is_first ? "" : "\n");
-        }
-        if (is_first) {  // the best ones, with more thread blocks for both passes
-            std::vector<gpu::SpreadTuning> best;
-            for (std::size_t i = 0; i < 5; ++i) best.push_back(times[i].tuning);
-            for (std::size_t i = 0; i < 3; ++i) {
-                gpu::SpreadTuning more = times[i].tuning;
-                more.y_share = std::min(1.0, 1.5 * more.y_share);
-                best.push_back(more);
-            }
-            tunings = best;
-        }
+// Times convolutions of one case with different tunings.
+class Tuner {
+  public:
+    Tuner(const Case& c, std::vector<int> devices, int repeats)
+        : case_(c),
+          devices_(std::move(devices)),
+          repeats_(repeats),
+          kernel_(random_volume(c.kernel, 2)),
+          slabs_(convolver_of(c, devices_, kernel_)) {
+        slabs_.fill(random_volume(c.image, 1));
+        print_steps(c, devices_, repeats, slabs_, kernel_);
+    }
+
+    // Times a tuning and prints the time.
+    TunedTime time(gpu::SpreadTuning tuning) const {
+        tuning.least_chunk_bytes = 1;
+        gpu::spread_tuning() = tuning;
+        const DeviceConvolver convolver = convolver_of(case_, devices_, kernel_);
+        gpu::spread_tuning() = {};
+        const double ms = median_ms(devices_, repeats_, [&] { slabs_.execute(convolver); });
+        std::printf("%s %.3f %s\n", case_.name, ms, text_of(tuning).c_str());
         std::fflush(stdout);
+        return {tuning, ms};
+    }
+    // Prints the time with the defaults, and that of one GPU in the same memory as the first slab.
+    void print_defaults() const {
+        const double ms = [&] {
+            const DeviceConvolver several = convolver_of(case_, devices_, kernel_);
+            return median_ms(devices_, repeats_, [&] { slabs_.execute(several); });
+        }();
+        const std::vector<int> first{devices_[0]};
+        const DeviceConvolver one = convolver_of(case_, first, kernel_);
+        const Slabs image(one);
+        slabs_.copy_to(image);
+        const double alone = median_ms(first, repeats_, [&] { image.execute(one); });
+        std::printf("%s defaults %.3f, one GPU %.3f: %.3fx\n", case_.name, ms, alone, alone / ms);
+        std::fflush(stdout);
+    }
+
+  private:
+    const Case& case_;
+    std::vector<int> devices_;
+    int repeats_;
+    Volume kernel_;
+    Slabs slabs_;
+};
+
+// Searches the fastest tuning of one case, one number after another, and times the best ones with
+// the others.
+void sweep(const std::vector<int>& devices, int repeats) {
+    std::vector<TunedTime> times;
+    {
+        const Tuner tuner(case_named("512psf255"), devices, repeats);
+        TunedTime best = tuner.time({});
+        times.push_back(best);
+        const auto try_change = [&](const auto& change) {
+            const gpu::SpreadTuning before = best.tuning;
+            for (int choice = 0;; ++choice) {
+                gpu::SpreadTuning tuning = before;
+                if (!change(tuning, choice)) return;
+                const TunedTime found = tuner.time(tuning);
+                times.push_back(found);
+                if (found.ms < best.ms) best = found;
+            }
+        };
+        constexpr double shares[][2] = {{.5, .4}, {.4, .6}, {.45, .55}, {.55, .45},
+                                        {.6, .4}, {.6, .5}, {.67, .33}, {.5, .75}};
+        constexpr int chunks[] = {8, 12, 24, 32}, leads[] = {2, 3, 5};
+        const auto other_kernel_loads = [](gpu::SpreadTuning& t, int choice) {
+            t.z_prefetches_kernel = !t.z_prefetches_kernel;
+            return choice < 1;
+        };
+        const auto other_streams = [](gpu::SpreadTuning& t, int choice) {
+            t.z_streams = 3 - t.z_streams;
+            return choice < 1;
+        };
+        try_change(other_kernel_loads);
+        try_change([&](gpu::SpreadTuning& t, int choice) {
+            if (choice < 8) {
+                t.z_share = shares[choice][0];
+                t.y_share = shares[choice][1];
+            }
+            return choice < 8;
+        });
+        try_change(other_streams);
+        try_change([&](gpu::SpreadTuning& t, int choice) {
+            if (choice < 4) t.chunks = chunks[choice];
+            return choice < 4;
+        });
+        try_change([](gpu::SpreadTuning& t, int choice) {
+            t.late_z_share = choice == 0 ? .67 : .8;
+            return choice < 2;
+        });
+        try_change([&](gpu::SpreadTuning& t, int choice) {
+            if (choice < 3) t.lead = leads[choice];
+            return choice < 3;
+        });
+        try_change(other_kernel_loads);
+        try_change(other_streams);
+        std::sort(times.begin(), times.end(),
+                  [](const TunedTime& a, const TunedTime& b) { return a.ms < b.ms; });
+        times.resize(std::min<std::size_t>(times.size(), 5));
+        tuner.print_defaults();
+    }
+    for (const char* const name : {"512k64", "512circular", "1024x2048x2048"}) {
+        const Tuner tuner(case_named(name), devices, repeats);
+        for (const TunedTime& good : times) static_cast<void>(tuner.time(good.tuning));
+        tuner.print_defaults();
     }
 }
 
@@ -487,6 +550,7 @@ int main(int argc, char** argv) {
     }
     if (sweeps) {
         sweep(devices, repeats);
+        std::cout << cufft_xt({512, 1024, 1024}, devices, repeats).dump() << std::endl;
         return 0;
     }
     const auto is_chosen = [&](const std::string& name) {

@@ -67,6 +67,9 @@ inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 struct PassLaunch {
     double share = 1;        ///< share of the thread blocks that the device can run at a time
     bool prefetches = true;  ///< whether column tiles are copied to shared memory if that pays
+    /// Whether the kernel's spectrum is copied, too. Otherwise the next column tile is copied
+    /// earlier, which pays if it comes from another device.
+    bool prefetches_kernel = true;
 };
 
 enum class PassDirection { forward, inverse };  // exponents -2πi and +2πi; neither is normalized

@@ -62,6 +62,7 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
     const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
     const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
     job.prefetches = launch.prefetches && prefetching > 0 && 2 * prefetching >= plain;
+    job.prefetches_kernel = launch.prefetches_kernel;
     const index_t resident = job.prefetches ? prefetching : plain;
     const auto blocks = static_cast<index_t>(static_cast<double>(resident) * launch.share);
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
