@@ -5,13 +5,13 @@ iterations, and by other programs that are installed. Prints a table of how clos
 folder:
 
     bench/restoration/compare.py [--build DIR] [--small] [--kinds cells,beads] [--photons 50,300,3000] [--seeds 1,2]
-                                 [--psfs matched,same] [--shape Z,Y,X] [--programs default,best] [--jobs N]
-                                 [--device cpu|gpu] [--json FILE]
+                                 [--psfs matched,same] [--shape Z,Y,X] [--programs default,best] [--most N]
+                                 [--jobs N] [--device cpu|gpu] [--json FILE]
 
 The recordings are those of recordings.py. convolume makes the PSF of the restoration for the same objective, indices
 and depth (`matched`), or for no depth (`no depth`), or it is the one of the forward model (`same`). It finds offset and
-background itself; other programs get the image less both. `best` is the best of all estimates that RUNS keeps, with
-and without a coarse start, which takes most of the time. CPU seconds are those of the whole process.
+background itself; other programs get the image less both. `best` is the best of 1 to 12, 16, 20 … N iterations
+(`--most`, 200), with and without a coarse start. It takes most of the time. CPU seconds are those of the whole process.
 
 Other programs are deconwolf (`dw` on PATH; needs tifffile), RedLionfish and scikit-image (if they can be imported),
 with 40, 10 and 30 iterations.
@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 import recordings
 
-RUNS = [(12, 1), (200, 4)]  # iterations, and distance of the estimates that are measured
+FIRST_RUN, LATER_DISTANCE = (12, 1), 4  # iterations, and distance of the estimates that are measured
 PSFS = {"matched": ("--ns", "1.345", "--depth", "5um"), "no depth": ("--ns", "1.345", "--depth", "0um"), "same": None}
 OWN = {"30 iterations": ["--iterations", 30], "default": []}
 PROGRAMS = [*OWN, "best", "deconwolf", "RedLionfish", "scikit-image"]
@@ -110,7 +110,8 @@ def compare(kind, photons, seed, psf, arguments):
         light = np.maximum(recording.image.astype(np.float32) - recordings.OFFSET - recordings.background(photons), 0)
         row["recorded"] = recordings.measure(recording, light)
         if "best" in arguments.programs:
-            row["best"], row["best_at"] = best_of_all(command, recording, [(12, 4)] if arguments.small else RUNS)
+            row["best"], row["best_at"] = best_of_all(command, recording, [(12, 4)] if arguments.small
+                                                          else [FIRST_RUN, (arguments.most, LATER_DISTANCE)])
         for program, options in OWN.items():
             if program in arguments.programs:
                 x, seconds, iterations = command.restore(*options)
@@ -158,6 +159,7 @@ def main():
     parser.add_argument("--psfs", type=listed, default=list(PSFS))
     parser.add_argument("--shape", type=lambda text: tuple(map(int, text.split(","))), default=recordings.SHAPE)
     parser.add_argument("--programs", type=listed, default=PROGRAMS)
+    parser.add_argument("--most", type=int, default=200, help="largest number of iterations of `best`")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json")
