@@ -7,6 +7,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/cuda/detail/segment_transform.hpp"
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/filter_options.hpp"
 
 namespace convolume::gpu {
@@ -23,7 +24,8 @@ namespace convolume::gpu {
 /// parts of one transform.
 template <class Real>
 struct SegmentJob {
-    const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
+    /// Sample `first` of signal 0: Real or Complex<Real>, or words of storage.source.
+    const void* source = nullptr;
     index_t source_stride = 0;                ///< elements from one signal to the next
     index_t first = 0, count = 0;             ///< samples given of each signal; others are zero
     const Complex<Real>* twiddles = nullptr;  ///< table, see TransformPlan::first_twiddle()
@@ -40,6 +42,7 @@ struct SegmentJob {
     bool power = false;
     WindowPost::Kind window = WindowPost::Kind::none;
     index_t window_length = 1;  ///< number of results of a window; for peaks, a divisor of `useful`
+    StorageJob storage{};       ///< not plain only for CUDA kernels compiled for other storage
 };
 
 /// Arguments of a CUDA kernel that computes spectra of filters.
@@ -136,6 +139,40 @@ class SegmentStore {
         }
     }
 
+    /// Stores results of one filter in 16 bits: real parts, and imaginary parts if `both`. With
+    /// `two_segments`, these are the results of two segments. Otherwise Word holds a stored sample.
+    template <bool two_segments, class Word = SampleWord, class Samples>
+    CONVOLUME_DEVICE void store_short(const SegmentTarget* targets, int filter, const Samples& v,
+                                      bool both) const {
+        std::uint32_t words[static_cast<unsigned>(elements)];
+        visit_storage(job_.storage.target, [&](auto kind) {
+            typename decltype(kind)::Encoder encode(job_.storage.factor);
+            const WindowHits first = window_hits(targets[0]);
+            const WindowHits second = two_segments ? window_hits(targets[1]) : first;
+            unroll<elements>([&](auto i) {
+                const int position = thread_ + i * threads;
+                words[i] = encode.pair(
+                    v[i].re, v[i].im, [&] { return is_stored(first, position); },
+                    [&] { return both && is_stored(second, position); });
+            });
+            encode.add_clamped(context_, job_.storage.clamped);
+        });
+        if constexpr (two_segments) {
+            if (job_.window == WindowPost::Kind::none) {
+                store_short_pairs(targets, filter, words);
+            } else {
+                const SegmentPlace first = segment_place(job_, targets[0].segment);
+                const SegmentPlace second = segment_place(job_, targets[1].segment);
+                store_decimated<Word>(first, filter,
+                                      [&](auto i) { return static_cast<Word>(words[i]); });
+                store_decimated<Word>(second, filter,
+                                      [&](auto i) { return static_cast<Word>(words[i] >> 16); });
+            }
+        } else {
+            store_windows(targets[0], filter, [&](auto i) { return static_cast<Word>(words[i]); });
+        }
+    }
+
   private:
     static constexpr int elements = Shape::plan.elements, threads = Shape::plan.threads;
 
@@ -143,6 +180,27 @@ class SegmentStore {
     /// results.
     CONVOLUME_DEVICE bool is_kept(int count, int position) const {
         return static_cast<unsigned>(position - job_.skip) < static_cast<unsigned>(count);
+    }
+
+    /// Positions of a segment whose results are stored: every `period` from `first` on, and below
+    /// `end`.
+    struct WindowHits {
+        int first, period, end;
+    };
+    CONVOLUME_DEVICE WindowHits window_hits(const SegmentPlace& place) const {
+        constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
+        const index_t length = job_.window_length, phase = (place.first - job_.begin) % length;
+        const index_t to_first = phase == 0 ? 0 : length - phase;
+        return {job_.skip + static_cast<int>(to_first < beyond ? to_first : beyond),
+                static_cast<int>(length < beyond ? length : beyond), job_.skip + place.count};
+    }
+    CONVOLUME_DEVICE WindowHits window_hits(const SegmentTarget& target) const {
+        if (job_.window == WindowPost::Kind::none) return {job_.skip, 1, job_.skip + target.count};
+        return window_hits(segment_place(job_, target.segment));
+    }
+    CONVOLUME_DEVICE static bool is_stored(const WindowHits& hits, int position) {
+        return position >= hits.first && position < hits.end &&
+               (position - hits.first) % hits.period == 0;
     }
 
     /// Writes the results of all threads to shared memory. Returns the segment's results by
@@ -160,6 +218,40 @@ class SegmentStore {
     CONVOLUME_DEVICE index_t target_index(const SegmentPlace& place, int filter,
                                           index_t stored) const {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
+    }
+
+    /// Stores words of two segments, without windows. Neighboring threads exchange words, so that
+    /// each stores two neighboring results at once.
+    CONVOLUME_DEVICE void store_short_pairs(const SegmentTarget* targets, int filter,
+                                            const std::uint32_t* words) const {
+        const bool odd = thread_ % 2 != 0;
+        unroll<elements / 2>([&](auto pair) {
+            // An even thread stores results of element i, an odd one of element i + 1.
+            constexpr int i = 2 * decltype(pair)::value;
+            const std::uint32_t own = odd ? words[i + 1] : words[i];
+            const std::uint32_t other =
+                context_.exchange_with_neighbor(odd ? words[i] : words[i + 1]);
+            const std::uint32_t low = odd ? other : own, high = odd ? own : other;
+            const int position = thread_ - (odd ? 1 : 0) + (odd ? i + 1 : i) * threads;
+            store_two(targets[0], filter, position, (low & 0xffffU) | high << 16);
+            store_two(targets[1], filter, position, low >> 16 | (high & 0xffff0000U));
+        });
+    }
+
+    /// Stores the results at `position` and after it, which are the lower and upper half of
+    /// `words`.
+    CONVOLUME_DEVICE void store_two(const SegmentTarget& target, int filter, int position,
+                                    std::uint32_t words) const {
+        auto* const to = static_cast<SampleWord*>(job_.target) + target.target_index +
+                         filter * job_.filter_stride + position;
+        const bool first = is_kept(target.count, position);
+        const bool second = is_kept(target.count, position + 1);
+        if (first && second && reinterpret_cast<std::uintptr_t>(to) % sizeof words == 0) {
+            context_.store(reinterpret_cast<std::uint32_t*>(to), words);
+        } else {
+            if (first) context_.store(to, static_cast<SampleWord>(words));
+            if (second) context_.store(to + 1, static_cast<SampleWord>(words >> 16));
+        }
     }
 
     /// Stores all results, or those that the window post-processing chooses.
@@ -188,18 +280,15 @@ class SegmentStore {
     template <class Result, class Value>
     CONVOLUME_DEVICE void store_decimated(const SegmentPlace& place, int filter,
                                           const Value& value) const {
+        const WindowHits hits = window_hits(place);
         const index_t before = place.first - job_.begin;
-        constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
-        const index_t length = job_.window_length, phase = before % length;
-        const index_t to_first = phase == 0 ? 0 : length - phase;
-        const auto hit = static_cast<int>(to_first < beyond ? to_first : beyond);
-        const auto period = static_cast<int>(length < beyond ? length : beyond);
-        auto* const target = static_cast<Result*>(job_.target) +
-                             target_index(place, filter, (before + to_first) / length);
+        auto* const target =
+            static_cast<Result*>(job_.target) +
+            target_index(place, filter, (before + hits.first - job_.skip) / job_.window_length);
         unroll<elements>([&](auto i) {
-            const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
-            if (is_kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
-                context_.store(target + from_hit / period, value(i));
+            const int position = thread_ + i * threads;
+            if (is_stored(hits, position))
+                context_.store(target + (position - hits.first) / hits.period, value(i));
         });
     }
 
