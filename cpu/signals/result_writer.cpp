@@ -90,11 +90,11 @@ void ResultWriter<Sample>::encode_results(const void* values, index_t count, ind
     const auto factor = static_cast<float>(1 / spec_.result_scale);
     ClampCount clamped;
     if (spec_.window.kind == WindowPost::Kind::none) {
-        clamped = encode(from, elements * count, spec_.result_storage, factor, to);
+        clamped = pixels::encode(from, elements * count, spec_.result_storage, factor, to);
     } else {
         for (index_t w = 0; w < stored; ++w)
-            clamped += encode(from + elements * w * spec_.window.length, elements,
-                              spec_.result_storage, factor, to + elements * w);
+            clamped += pixels::encode(from + elements * w * spec_.window.length, elements,
+                                      spec_.result_storage, factor, to + elements * w);
     }
     if (clamped.low > 0) std::atomic_ref(result_.clamped[0]) += clamped.low;
     if (clamped.high > 0) std::atomic_ref(result_.clamped[1]) += clamped.high;

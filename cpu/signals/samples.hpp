@@ -10,9 +10,11 @@
 #include "convolume/volume.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
-#include "cpu/signals/stored_samples.hpp"
+#include "core/pixels/stored_samples.hpp"
 
 namespace convolume::cpu {
+
+using gpu::SampleWord;
 
 template <class Sample>
 inline constexpr bool is_complex_sample = !std::is_same_v<Sample, real_of<Sample>>;
@@ -35,8 +37,8 @@ void copy_samples(const SignalView& signal, index_t s, index_t begin, index_t en
         std::copy(samples, samples + count, out);
     } else if constexpr (std::is_same_v<real_of<Sample>, float>) {
         constexpr index_t elements = is_complex_sample<Sample> ? 2 : 1;
-        decode(static_cast<const SampleWord*>(signal.data) + elements * at, elements * count,
-               signal.storage, reinterpret_cast<float*>(out));
+        pixels::decode(static_cast<const SampleWord*>(signal.data) + elements * at,
+                       elements * count, signal.storage, reinterpret_cast<float*>(out));
     } else {
         throw InternalError("signals of 16 bits are filtered in float32");
     }

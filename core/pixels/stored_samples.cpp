@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/signals/stored_samples.hpp"
+#include "core/pixels/stored_samples.hpp"
 
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "core/pixels/simd.hpp"
 
-// The disabled SIMD targets lie between enabled ones, and would not be faster than these here.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/signals/stored_samples.cpp"
+#define HWY_TARGET_INCLUDE "core/pixels/stored_samples.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h must be included first
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace convolume::cpu::HWY_NAMESPACE {
+namespace convolume::pixels::HWY_NAMESPACE {
 
 // The compiler vectorizes these loops for each instruction set.
 void decode_words(const SampleWord* HWY_RESTRICT from, index_t count, SampleStorage storage,
@@ -36,13 +35,13 @@ ClampCount encode_words(const float* HWY_RESTRICT from, index_t count, SampleSto
     return clamped;
 }
 
-}  // namespace convolume::cpu::HWY_NAMESPACE
+}  // namespace convolume::pixels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace convolume {
 
-namespace cpu {
+namespace pixels {
 
 HWY_EXPORT(decode_words);
 HWY_EXPORT(encode_words);
@@ -61,7 +60,7 @@ ClampCount encode(const float* from, index_t count, SampleStorage storage, float
     return clamped;
 }
 
-}  // namespace cpu
+}  // namespace pixels
 
 namespace {
 void require_short(SampleStorage storage) {
@@ -73,12 +72,12 @@ void require_short(SampleStorage storage) {
 
 void decode_samples(const void* from, index_t count, SampleStorage storage, float* to) {
     require_short(storage);
-    cpu::decode(static_cast<const cpu::SampleWord*>(from), count, storage, to);
+    pixels::decode(static_cast<const pixels::SampleWord*>(from), count, storage, to);
 }
 
 ClampCount encode_samples(const float* from, index_t count, SampleStorage storage, void* to) {
     require_short(storage);
-    return cpu::encode(from, count, storage, 1, static_cast<cpu::SampleWord*>(to));
+    return pixels::encode(from, count, storage, 1, static_cast<pixels::SampleWord*>(to));
 }
 
 }  // namespace convolume

@@ -5,7 +5,7 @@
 #include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/filter_options.hpp"
 
-namespace convolume::cpu {
+namespace convolume::pixels {
 
 using gpu::SampleWord;
 
@@ -17,4 +17,4 @@ void decode(const SampleWord* from, index_t count, SampleStorage storage, float*
 ClampCount encode(const float* from, index_t count, SampleStorage storage, float factor,
                   SampleWord* to);
 
-}  // namespace convolume::cpu
+}  // namespace convolume::pixels
