@@ -400,10 +400,8 @@ int main(int argc, char** argv) try {
             continue;
         }
         if (name == "storage") {
-            for (const index_t filters : {8, 32})
-                for (const bool complex_data : {false, true})
-                    measure_storage({complex_data, false, 257, filters, samples});
-            measure_storage({false, false, 31, 8, samples});
+            measure_storage({false, false, 257, 8, samples});
+            measure_storage({true, false, 257, 8, samples});
             continue;
         }
         if (name == "partitioned") {

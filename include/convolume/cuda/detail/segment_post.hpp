@@ -146,20 +146,19 @@ class SegmentStore {
                                       bool both) const {
         std::uint32_t words[static_cast<unsigned>(elements)];
         visit_storage(job_.storage.target, [&](auto kind) {
-            typename decltype(kind)::Encoder encode(job_.storage.factor);
-            const WindowHits first = window_hits(targets[0]);
-            const WindowHits second = two_segments ? window_hits(targets[1]) : first;
-            unroll<elements>([&](auto i) {
-                const int position = thread_ + i * threads;
-                words[i] = encode.pair(
-                    v[i].re, v[i].im, [&] { return is_stored(first, position); },
-                    [&] { return both && is_stored(second, position); });
-            });
-            encode.add_clamped(context_, job_.storage.clamped);
+            if constexpr (decltype(kind)::storage == SampleStorage::int16) {
+                if (!encode_in_range(v, words))
+                    encode_clamped<two_segments>(targets, v, both, words);
+            } else {
+                typename decltype(kind)::Encoder encode(1);
+                unroll<elements>([&](auto i) { words[i] = encode(v[i]); });
+            }
         });
         if constexpr (two_segments) {
             if (job_.window == WindowPost::Kind::none) {
-                store_short_pairs(targets, filter, words);
+                pair_with_neighbor(words);
+                store_pairs<0>(targets[0], filter, words);
+                store_pairs<1>(targets[1], filter, words);
             } else {
                 const SegmentPlace first = segment_place(job_, targets[0].segment);
                 const SegmentPlace second = segment_place(job_, targets[1].segment);
@@ -220,38 +219,82 @@ class SegmentStore {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
     }
 
-    /// Stores words of two segments, without windows. Neighboring threads exchange words, so that
-    /// each stores two neighboring results at once.
-    CONVOLUME_DEVICE void store_short_pairs(const SegmentTarget* targets, int filter,
-                                            const std::uint32_t* words) const {
+    /// Rounds results to int16. Returns false if one of them, stored or not, is outside its range.
+    template <class Samples>
+    CONVOLUME_DEVICE bool encode_in_range(const Samples& v, std::uint32_t* words) const {
+        bool is_outside = false;
+        unroll<elements>([&](auto i) {
+            const std::uint32_t re = to_int16_in_range(v[i].re, job_.storage.factor, is_outside);
+            const std::uint32_t im = to_int16_in_range(v[i].im, job_.storage.factor, is_outside);
+            words[i] = re | im << 16;
+        });
+        return !is_outside;
+    }
+    /// Rounds results to int16, clamps them, and counts those that are stored.
+    template <bool two_segments, class Samples>
+    CONVOLUME_DEVICE void encode_clamped(const SegmentTarget* targets, const Samples& v, bool both,
+                                         std::uint32_t* words) const {
+        SampleEncoder<SampleStorage::int16> encode(job_.storage.factor);
+        const WindowHits first = window_hits(targets[0]);
+        const WindowHits second = two_segments ? window_hits(targets[1]) : first;
+        unroll<elements>([&](auto i) {
+            const int position = thread_ + i * threads;
+            words[i] = encode.pair(
+                v[i].re, v[i].im, [&] { return is_stored(first, position); },
+                [&] { return both && is_stored(second, position); });
+        });
+        encode.add_clamped(context_, job_.storage.clamped);
+    }
+
+    /// Returns the position of the first of the two results that a thread stores for elements i and
+    /// i + 1 after pair_with_neighbor(). An even thread stores element i, an odd one element i + 1.
+    CONVOLUME_DEVICE int pair_position(int i) const {
+        const int odd = thread_ % 2;
+        return thread_ - odd + (i + odd) * threads;
+    }
+
+    /// Exchanges words of two segments with the neighboring thread. Words i and i + 1 then hold two
+    /// neighboring results of the first and of the second segment.
+    CONVOLUME_DEVICE void pair_with_neighbor(std::uint32_t* words) const {
         const bool odd = thread_ % 2 != 0;
         unroll<elements / 2>([&](auto pair) {
-            // An even thread stores results of element i, an odd one of element i + 1.
             constexpr int i = 2 * decltype(pair)::value;
             const std::uint32_t own = odd ? words[i + 1] : words[i];
             const std::uint32_t other =
                 context_.exchange_with_neighbor(odd ? words[i] : words[i + 1]);
             const std::uint32_t low = odd ? other : own, high = odd ? own : other;
-            const int position = thread_ - (odd ? 1 : 0) + (odd ? i + 1 : i) * threads;
-            store_two(targets[0], filter, position, (low & 0xffffU) | high << 16);
-            store_two(targets[1], filter, position, low >> 16 | (high & 0xffff0000U));
+            words[i] = (low & 0xffffU) | high << 16;
+            words[i + 1] = low >> 16 | (high & 0xffff0000U);
         });
     }
 
-    /// Stores the results at `position` and after it, which are the lower and upper half of
-    /// `words`.
-    CONVOLUME_DEVICE void store_two(const SegmentTarget& target, int filter, int position,
-                                    std::uint32_t words) const {
+    /// Stores the pairs of one segment, which are words `which`, `which` + 2, …
+    template <int which>
+    CONVOLUME_DEVICE void store_pairs(const SegmentTarget& target, int filter,
+                                      const std::uint32_t* words) const {
         auto* const to = static_cast<SampleWord*>(job_.target) + target.target_index +
-                         filter * job_.filter_stride + position;
-        const bool first = is_kept(target.count, position);
-        const bool second = is_kept(target.count, position + 1);
-        if (first && second && reinterpret_cast<std::uintptr_t>(to) % sizeof words == 0) {
-            context_.store(reinterpret_cast<std::uint32_t*>(to), words);
-        } else {
-            if (first) context_.store(to, static_cast<SampleWord>(words));
-            if (second) context_.store(to + 1, static_cast<SampleWord>(words >> 16));
+                         filter * job_.filter_stride;
+        const bool whole = (job_.skip | target.count) % 2 == 0 &&
+                           reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint32_t) == 0;
+        if (whole) {
+            unroll<elements / 2>([&](auto pair) {
+                constexpr int i = 2 * decltype(pair)::value;
+                const int position = pair_position(i);
+                if (is_kept(target.count, position))
+                    context_.store(reinterpret_cast<std::uint32_t*>(to + position),
+                                   words[i + which]);
+            });
+            return;
         }
+        unroll<elements / 2>([&](auto pair) {
+            constexpr int i = 2 * decltype(pair)::value;
+            const int position = pair_position(i);
+            const std::uint32_t two = words[i + which];
+            if (is_kept(target.count, position))
+                context_.store(to + position, static_cast<SampleWord>(two));
+            if (is_kept(target.count, position + 1))
+                context_.store(to + position + 1, static_cast<SampleWord>(two >> 16));
+        });
     }
 
     /// Stores all results, or those that the window post-processing chooses.

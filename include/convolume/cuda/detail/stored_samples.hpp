@@ -109,6 +109,14 @@ CONVOLUME_DEVICE SampleWord to_int16(float value) {
 CONVOLUME_DEVICE float from_int16(SampleWord word) {
     return static_cast<float>(static_cast<std::int16_t>(word));
 }
+/// Rounds value · factor to int16 without a conversion instruction, of which GPUs have few units.
+/// Sets `is_outside`, and returns any word, if the result is outside the range or NaN.
+CONVOLUME_DEVICE SampleWord to_int16_in_range(float value, float factor, bool& is_outside) {
+    // Adding 1.5 · 2^23 rounds to an integer, which the lowest bits hold.
+    const std::uint32_t bits = float_bits(value * factor + 12582912.0F);
+    is_outside = is_outside || bits - (0x4b400000U - 0x8000U) > 0xffffU;
+    return static_cast<SampleWord>(bits);
+}
 /// Return whether to_int16() clamps a value at the low end, and NaN with it, or at the high end.
 CONVOLUME_DEVICE bool is_clamped_low(float value) {
     return !(value >= -32768.5F);
