@@ -9,8 +9,10 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "convolume/cuda/device_sample_function.cuh"
@@ -58,7 +60,11 @@ struct FilterCase {
     bool double_precision = false;
     index_t taps = 1, filters = 1, samples = 1;
     std::string post = "none";  // "none", "power", "slope" (a caller's function), "direct", …
+    SampleStorage storage = SampleStorage::plain;  // of signals and results
 };
+
+// Value of one step of int16 signals and of int16 results, whose taps and samples are normal.
+constexpr double signal_scale = 1.0 / 4096, result_scale = 1.0 / 128;
 
 // Signals and filters of the largest case. Each case takes the first signals and filters.
 class SignalsAndFilters {
@@ -82,6 +88,23 @@ class SignalsAndFilters {
               "copying to the GPU");
     }
 
+    // Rounds the signal to a storage of 16 bits, which host_signal then has, and uploads it.
+    void upload(SampleStorage storage) {
+        const double scale = storage == SampleStorage::int16 ? signal_scale : 1;
+        std::vector<float> samples(host_signal.size());
+        std::transform(host_signal.begin(), host_signal.end(), samples.begin(),
+                       [&](double value) { return static_cast<float>(value / scale); });
+        std::vector<std::uint16_t> words(samples.size());
+        const auto count = static_cast<index_t>(samples.size());
+        encode_samples(samples.data(), count, storage, words.data());
+        decode_samples(words.data(), count, storage, samples.data());
+        std::transform(samples.begin(), samples.end(), host_signal.begin(),
+                       [&](float value) { return scale * static_cast<double>(value); });
+        check(cudaMemcpy(signal_.as<void>(), words.data(), words.size() * sizeof(words[0]),
+                         cudaMemcpyHostToDevice),
+              "copying to the GPU");
+    }
+
   private:
     DeviceArray signal_, results_;
 
@@ -91,16 +114,35 @@ class SignalsAndFilters {
     void* results() const { return results_.as<void>(); }
 };
 
-// Returns the relative L2 error of some results of the last filter, against sums in double
-// precision.
+// Returns the results of the last filter.
 template <class Real>
-double relative_error(const FilterCase& c, const SignalsAndFilters& data) {
-    const index_t width = c.complex_data ? 2 : 1, origin = (c.taps - 1) / 2;
+std::vector<double> last_results(const FilterCase& c, const SignalsAndFilters& data) {
+    const index_t width = c.complex_data ? 2 : 1;
     std::vector<Real> results(static_cast<std::size_t>(width * c.samples));
     check(cudaMemcpy(results.data(),
                      static_cast<Real*>(data.results()) + (c.filters - 1) * width * c.samples,
                      results.size() * sizeof(Real), cudaMemcpyDeviceToHost),
           "copying from the GPU");
+    if constexpr (std::is_same_v<Real, std::uint16_t>) {
+        std::vector<float> values(results.size());
+        decode_samples(results.data(), width * c.samples, c.storage, values.data());
+        std::vector<double> scaled(values.begin(), values.end());
+        if (c.storage == SampleStorage::int16)
+            for (double& value : scaled) value *= result_scale;
+        return scaled;
+    } else {
+        return {results.begin(), results.end()};
+    }
+}
+
+// Returns the relative L2 error of some results of the last filter, against sums in double
+// precision.
+double relative_error(const FilterCase& c, const SignalsAndFilters& data) {
+    const index_t origin = (c.taps - 1) / 2;
+    const std::vector<double> results = c.storage != SampleStorage::plain
+                                            ? last_results<std::uint16_t>(c, data)
+                                        : c.double_precision ? last_results<double>(c, data)
+                                                             : last_results<float>(c, data);
     const auto at = [&](const std::vector<double>& v, index_t i) {
         return c.complex_data ? std::complex<double>(v[static_cast<std::size_t>(2 * i)],
                                                      v[static_cast<std::size_t>(2 * i + 1)])
@@ -129,71 +171,145 @@ double relative_error(const FilterCase& c, const SignalsAndFilters& data) {
     return std::sqrt(difference / size);
 }
 
+// A bank on the GPU that can be timed.
+class TimedBank {
+  public:
+    TimedBank(const FilterCase& filter_case, const SignalsAndFilters& data, FilterMethod method,
+              index_t segment)
+        : case_(filter_case) {
+        const FilterCase& c = case_;
+        FilterSpec spec;
+        spec.filters = c.filters;
+        spec.taps = c.taps;
+        spec.complex_data = c.complex_data;
+        spec.precision = c.double_precision ? Precision::float64 : Precision::float32;
+        spec.power = c.post == "power";
+        spec.method = method;
+        spec.segment = segment;
+        spec.signal_storage = spec.result_storage = c.storage;
+        if (c.post == "slope")
+            spec.function =
+                c.complex_data
+                    ? device_sample_function<gpu::Complex<float>>(CentralDifference{}, 1, 1)
+                    : device_sample_function<float>(CentralDifference{}, 1, 1);
+        if (c.post == "peak") {
+            spec.window = {WindowPost::Kind::peak, 64};
+            spec.power = c.complex_data;
+        }
+        const index_t values = c.taps * c.filters * (c.complex_data ? 2 : 1);
+        std::vector<double> taps(data.host_taps.begin(),
+                                 data.host_taps.begin() + static_cast<std::ptrdiff_t>(values));
+        if (c.storage == SampleStorage::int16) {
+            spec.result_scale = result_scale;
+            for (double& tap : taps) tap *= signal_scale;
+        }
+        const std::vector<float> float_taps(taps.begin(), taps.end());
+        program_ = gpu::make_device_filter_program(
+            0, spec, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(),
+            1, c.samples);
+
+        signal_ = {data.signal(), 1, c.samples, 0, c.samples, c.storage};
+        result_.range = {(c.taps - 1) / 2, (c.taps - 1) / 2 + c.samples};
+        result_.data = data.results();
+        result_.filter_stride = spec.window.stored(c.samples);
+        result_.signal_stride = c.filters * result_.filter_stride;
+        check(cudaEventCreate(&begin_), "an event");
+        check(cudaEventCreate(&end_), "an event");
+    }
+    ~TimedBank() {
+        static_cast<void>(cudaEventDestroy(begin_));
+        static_cast<void>(cudaEventDestroy(end_));
+    }
+    TimedBank(const TimedBank&) = delete;
+    TimedBank& operator=(const TimedBank&) = delete;
+
+    // Times 20 runs that follow one another. The first measurement is not counted.
+    void measure() {
+        constexpr int runs = 20;
+        check(cudaEventRecord(begin_), "an event");
+        for (int i = 0; i < runs; ++i) program_->run(signal_, result_, nullptr);
+        check(cudaEventRecord(end_), "an event");
+        check(cudaEventSynchronize(end_), "filtering");
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, begin_, end_), "an event");
+        if (warm_) times_.push_back(ms / runs);
+        warm_ = true;
+    }
+    double median_ms() {
+        std::sort(times_.begin(), times_.end());
+        return times_[times_.size() / 2];
+    }
+    const FilterCost& cost() const { return program_->cost(); }
+
+    nlohmann::json report(const SignalsAndFilters& data) {
+        const FilterCase& c = case_;
+        nlohmann::json json{{"kind", c.complex_data ? "c2c" : "r2r"},
+                            {"precision", c.double_precision ? "float64" : "float32"},
+                            {"taps", c.taps},
+                            {"filters", c.filters},
+                            {"samples", c.samples},
+                            {"post", c.post},
+                            {"method", to_string(cost().method)},
+                            {"segment", cost().segment},
+                            {"description", cost().description},
+                            {"predicted_ms", cost().seconds * 1e3},
+                            {"ms", median_ms()}};
+        if (c.storage != SampleStorage::plain) json["storage"] = to_string(c.storage);
+        if (c.post == "none") json["error"] = relative_error(c, data);
+        return json;
+    }
+
+  private:
+    FilterCase case_;
+    std::unique_ptr<DeviceFilterProgram> program_;
+    SignalView signal_;
+    FilterResult result_;
+    cudaEvent_t begin_{}, end_{};
+    bool warm_ = false;
+    std::vector<double> times_;
+};
+
+constexpr int measurements = 8;  // of which the first is not counted
+
 // Returns the median milliseconds of several runs.
 nlohmann::json time_filter(const FilterCase& c, const SignalsAndFilters& data, FilterMethod method,
                            index_t segment) {
-    FilterSpec spec;
-    spec.filters = c.filters;
-    spec.taps = c.taps;
-    spec.complex_data = c.complex_data;
-    spec.precision = c.double_precision ? Precision::float64 : Precision::float32;
-    spec.power = c.post == "power";
-    spec.method = method;
-    spec.segment = segment;
-    if (c.post == "slope")
-        spec.function = c.complex_data
-                            ? device_sample_function<gpu::Complex<float>>(CentralDifference{}, 1, 1)
-                            : device_sample_function<float>(CentralDifference{}, 1, 1);
-    if (c.post == "peak") {
-        spec.window = {WindowPost::Kind::peak, 64};
-        spec.power = c.complex_data;
-    }
-    const index_t values = c.taps * c.filters * (c.complex_data ? 2 : 1);
-    const std::vector<double> taps(data.host_taps.begin(),
-                                   data.host_taps.begin() + static_cast<std::ptrdiff_t>(values));
-    const std::vector<float> float_taps(taps.begin(), taps.end());
-    const auto program = gpu::make_device_filter_program(
-        0, spec, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
-        c.samples);
+    TimedBank bank(c, data, method, segment);
+    for (int i = 0; i < measurements; ++i) bank.measure();
+    return bank.report(data);
+}
 
-    const SignalView signal{data.signal(), 1, c.samples, 0, c.samples};
-    FilterResult result;
-    result.range = {(c.taps - 1) / 2, (c.taps - 1) / 2 + c.samples};
-    result.data = data.results();
-    result.filter_stride = spec.window.stored(c.samples);
-    result.signal_stride = c.filters * result.filter_stride;
-    cudaEvent_t begin, end;
-    check(cudaEventCreate(&begin), "an event");
-    check(cudaEventCreate(&end), "an event");
-    std::vector<double> times;
-    for (int repeat = -1; repeat < 7; ++repeat) {
-        constexpr int runs = 20;
-        check(cudaEventRecord(begin), "an event");
-        for (int i = 0; i < runs; ++i) program->run(signal, result, nullptr);
-        check(cudaEventRecord(end), "an event");
-        check(cudaEventSynchronize(end), "filtering");
-        float ms = 0;
-        check(cudaEventElapsedTime(&ms, begin, end), "an event");
-        if (repeat >= 0) times.push_back(ms / runs);
+// Times each storage of signals and results in turns, with the segments that the planner chooses,
+// and with some others.
+void measure_storage(FilterCase c) {
+    constexpr SampleStorage all[] = {SampleStorage::plain, SampleStorage::float16,
+                                     SampleStorage::bfloat16, SampleStorage::int16};
+    std::vector<std::unique_ptr<SignalsAndFilters>> data;
+    for (const SampleStorage storage : all) {
+        data.push_back(std::make_unique<SignalsAndFilters>(c.samples, c.taps, c.filters));
+        if (storage == SampleStorage::plain)
+            data.back()->upload<float>();
+        else
+            data.back()->upload(storage);
     }
-    check(cudaEventDestroy(begin), "an event");
-    check(cudaEventDestroy(end), "an event");
-    std::sort(times.begin(), times.end());
-    nlohmann::json json{{"kind", c.complex_data ? "c2c" : "r2r"},
-                        {"precision", c.double_precision ? "float64" : "float32"},
-                        {"taps", c.taps},
-                        {"filters", c.filters},
-                        {"samples", c.samples},
-                        {"post", c.post},
-                        {"method", to_string(program->cost().method)},
-                        {"segment", program->cost().segment},
-                        {"description", program->cost().description},
-                        {"predicted_ms", program->cost().seconds * 1e3},
-                        {"ms", times[times.size() / 2]}};
-    if (c.post == "none")
-        json["error"] =
-            c.double_precision ? relative_error<double>(c, data) : relative_error<float>(c, data);
-    return json;
+    for (const index_t segment : {0, 1024, 2048, 4096}) {
+        std::vector<std::unique_ptr<TimedBank>> banks;
+        for (std::size_t i = 0; i < data.size(); ++i) {
+            c.storage = all[i];
+            const auto method = segment == 0 ? FilterMethod::automatic : FilterMethod::overlap_save;
+            banks.push_back(std::make_unique<TimedBank>(c, *data[i], method, segment));
+        }
+        for (int turn = 0; turn < 2 * measurements; ++turn)
+            for (const auto& bank : banks) bank->measure();
+        const double plain_ms = banks[0]->median_ms();
+        for (std::size_t i = 0; i < banks.size(); ++i) {
+            nlohmann::json json = banks[i]->report(*data[i]);
+            json["role"] = segment == 0 ? "storage" : "storage in segments";
+            json["times_as_fast"] = plain_ms / banks[i]->median_ms();
+            std::puts(json.dump().c_str());
+            std::fflush(stdout);
+        }
+    }
 }
 
 void print_measurement(const FilterCase& c, const SignalsAndFilters& data, const char* role,
@@ -271,7 +387,7 @@ int main(int argc, char** argv) try {
     CLI::App app("Times banks of filters on a GPU");
     std::vector<std::string> what;
     app.add_option("WHAT", what,
-                   "table, posts, segments, curves, partitioned, direct, double, paper")
+                   "table, posts, segments, curves, partitioned, direct, double, storage, paper")
         ->required();
     CLI11_PARSE(app, argc, argv);
 
@@ -281,6 +397,11 @@ int main(int argc, char** argv) try {
     for (const std::string& name : what) {
         if (name == "paper") {
             measure_paper_cases(samples);
+            continue;
+        }
+        if (name == "storage") {
+            measure_storage({false, false, 257, 8, samples});
+            measure_storage({true, false, 257, 8, samples});
             continue;
         }
         if (name == "partitioned") {

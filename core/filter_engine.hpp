@@ -28,10 +28,28 @@ struct FilterSpec {
     FilterMethod method = FilterMethod::automatic;
     index_t segment = 0;  ///< length of the transforms; 0: the engine chooses
 
+    /// Storage of signals is that of each SignalView; here it is what is predicted with. Only
+    /// float32 is computed with other storage than plain, and peaks are stored plainly.
+    SampleStorage signal_storage = SampleStorage::plain;
+    SampleStorage result_storage = SampleStorage::plain;
+    double result_scale = 1;  ///< value of one step of results that are stored as int16
+
     /// Returns the type of signals and filters.
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
-    /// Returns the type of stored results: real after `power`, the function's type after a
-    /// function.
+    bool is_plain_storage() const {
+        return signal_storage == SampleStorage::plain && result_storage == SampleStorage::plain;
+    }
+    /// Return the bytes of one sample of a signal and of one stored result, both complex or not.
+    index_t signal_bytes() const { return stored_bytes(signal_storage, sample_type()); }
+    index_t result_bytes() const { return stored_bytes(result_storage, result_type()); }
+    /// Returns the bytes of one sample of type `type` in `storage`.
+    static index_t stored_bytes(SampleStorage storage, PixelType type) {
+        if (storage == SampleStorage::plain) return convolume::sample_bytes(type);
+        return is_complex(type) ? 4 : 2;
+    }
+
+    /// Returns the type of results before they are stored: real after `power`, the function's type
+    /// after a function.
     PixelType result_type() const {
         if (function) return function->result_type;
         if (power) return convolume::sample_type(precision, false);
@@ -39,27 +57,32 @@ struct FilterSpec {
     }
 };
 
-/// Samples first … first+count-1 of each signal, of type FilterSpec::sample_type(). All other
-/// samples are zero.
+/// Samples first … first+count-1 of each signal, of type FilterSpec::sample_type() or in other
+/// storage. All other samples are zero.
 struct SignalView {
     const void* data = nullptr;  ///< address of sample `first` of the first signal
     index_t signals = 1;
     index_t stride = 0;  ///< distance in samples between consecutive signals
     index_t first = 0;
     index_t count = 0;
+    SampleStorage storage = SampleStorage::plain;
 };
 
 /// Target of the windows of results [range.begin, range.end). Without windows, each result is its
 /// own window. A window starts at range.begin. Window w of filter f of signal s is stored at
 ///     s·signal_stride + f·filter_stride + w
 struct FilterResult {
-    SampleRange range;     ///< may extend beyond the full result, where filtered samples are 0
-    void* data = nullptr;  ///< results of type FilterSpec::result_type()
+    SampleRange range;  ///< may extend beyond the full result, where filtered samples are 0
+    /// Results of type FilterSpec::result_type(), or in FilterSpec::result_storage.
+    void* data = nullptr;
     /// Target of the positions of peaks, laid out like `data`: the index n in the full result. May
     /// be null.
     index_t* peak_positions = nullptr;
     index_t signal_stride = 0;
     index_t filter_stride = 0;
+    /// Two counters to which the numbers of results clamped low and high are added, in the same
+    /// kind of memory as `data`. Results stored as int16 need them.
+    index_t* clamped = nullptr;
 };
 
 /// How an engine would filter, and the predicted cost.

@@ -119,6 +119,8 @@ class DeviceFilterProgram {
     /// Enqueues the filtering on the CUDA stream and returns; pointers are to device memory. Calls
     /// must follow each other on the device, because they share a workspace.
     virtual void run(const SignalView& signal, const FilterResult& result, void* stream) = 0;
+    /// Waits for the CUDA stream. Returns the numbers of results of all runs that were clamped.
+    virtual ClampCount clamped(void* stream) = 0;
 };
 
 /// A resampling prepared for signals in device memory.

@@ -110,6 +110,13 @@ inline constexpr auto names_of<FilterMethod> =
                                              {"overlap-add", FilterMethod::overlap_add},
                                              {"partitioned", FilterMethod::partitioned}});
 
+template <>
+inline constexpr auto names_of<SampleStorage> =
+    std::to_array<NamedValue<SampleStorage>>({{"plain", SampleStorage::plain},
+                                              {"float16", SampleStorage::float16},
+                                              {"bfloat16", SampleStorage::bfloat16},
+                                              {"int16", SampleStorage::int16}});
+
 /// The kind `explicit_` has no name: it is written as an index.
 template <>
 inline constexpr auto names_of<FilterOrigin::Kind> =

@@ -116,6 +116,14 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
         "max_host_bytes", "--max-host-mem", "SIZE",
         "Limit of host memory for buffers that read, filter and write",
         {.keyword = nullptr, .if_unset = "a quarter of free memory", .quantity = Quantity::bytes}),
+    option<&FilterOptions::signal_storage>(
+        "signal_storage", "", "", "Storage of the signals in memory", {}, parse_sample_storage),
+    option<&FilterOptions::result_storage>(
+        "result_storage", "", "", "Storage of the results in memory", {}, parse_sample_storage),
+    option<&FilterOptions::signal_scale>(
+        "signal_scale", "", "X", "Value of one step of int16 signals", {.range = "above 0"}),
+    option<&FilterOptions::result_scale>(
+        "result_scale", "", "X", "Value of one step of int16 results", {.range = "above 0"}),
 };
 
 template <>

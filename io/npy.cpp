@@ -15,6 +15,7 @@
 #include "io/image_file.hpp"
 #include "io/samples.hpp"
 #include "io/signal/file.hpp"
+#include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {
 namespace {
@@ -193,9 +194,21 @@ std::string type_code(PixelType type) {
     return type_code(kind, size_of(type));
 }
 
-std::string type_code(SampleType type) {
-    const auto pixels = pixel_type_of(type);
-    return pixels ? type_code(*pixels) : type_code('i', 8);
+/// Returns the code of samples in an array of signals. Throws InvalidArgument if it has none.
+std::string type_code(const NewSignals& signals) {
+    const std::optional<StoredType> stored = signals.options.stored;
+    if (!stored) {
+        const auto pixels = pixel_type_of(signals.type);
+        return pixels ? type_code(*pixels) : type_code('i', 8);
+    }
+    if (*stored == StoredType::float16) return type_code('f', 2);
+    if (*stored == StoredType::bfloat16 || *stored == StoredType::int24 || is_complex(*stored))
+        throw InvalidArgument(sentence("cannot write ", signals.path.file,
+                                       ": NPY files do not hold ", to_string(*stored),
+                                       " samples; choose float16, float32, int16 or another real "
+                                       "type (",
+                                       OptionName{"stored"}, "), or write a raw file"));
+    return *stored == StoredType::int64 ? type_code('i', 8) : type_code(read_type(*stored));
 }
 
 /// Returns the magic number and header (format version 1) of an array in C order.
@@ -324,24 +337,31 @@ class NpySignalWriter : public SignalWriter {
   public:
     explicit NpySignalWriter(const NewSignals& signals)
         : dims_(signals.dims),
-          type_(signals.type),
-          header_(header_text(type_code(type_), dims_)),
+          type_code_(type_code(signals)),
+          encoder_(signals.type, signals.options.stored.value_or(stored_type_of(signals.type)),
+                   signals.path.file),
+          stored_bytes_(bytes_of(signals.options.stored.value_or(stored_type_of(signals.type)))),
+          header_(header_text(type_code_, dims_)),
           output_(signals.path.file, signals.options.overwrite,
-                  checked_add(signals.expected_bytes(bytes_of(type_)), data_offset())) {
+                  checked_add(signals.expected_bytes(stored_bytes_), data_offset())) {
         output_.write(0, header_.data(), data_offset());
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
         check_range(dims_, row, begin, count);
-        output_.write(data_offset() + (row * dims_.back() + begin) * bytes_of(type_), from,
-                      count * bytes_of(type_));
+        index_t at = row * dims_.back() + begin;
+        encoder_.encode(from, count, [&](const void* stored, index_t samples) {
+            output_.write(data_offset() + at * stored_bytes_, stored, samples * stored_bytes_);
+            at += samples;
+        });
         end_ = std::max(end_, begin + count);
     }
+    ClampCount clamped() const override { return encoder_.clamped(); }
 
     void commit() override {
         if (dims_.back() == unknown_samples) {
             dims_.back() = end_;
-            const std::string header = header_text(type_code(type_), dims_);
+            const std::string header = header_text(type_code_, dims_);
             if (header.size() != header_.size())
                 throw InternalError("a header that grew with the number of samples");
             output_.write(0, header.data(), data_offset());
@@ -353,7 +373,9 @@ class NpySignalWriter : public SignalWriter {
     index_t data_offset() const { return static_cast<index_t>(header_.size()); }
 
     std::vector<index_t> dims_;
-    SampleType type_;
+    std::string type_code_;
+    SampleEncoder encoder_;
+    index_t stored_bytes_;
     std::string header_;
     AtomicOutput output_;
     index_t end_ = 0;  ///< one past the last sample written

@@ -67,10 +67,19 @@ index_t DeviceFilterBank::result_samples() const {
     return impl_->problem.stored();
 }
 PixelType DeviceFilterBank::sample_type() const {
-    return impl_->problem.spec.sample_type();
+    return impl_->problem.signal_element();
 }
 PixelType DeviceFilterBank::result_type() const {
-    return impl_->problem.spec.result_type();
+    return impl_->problem.result_element();
+}
+index_t DeviceFilterBank::sample_elements() const {
+    return impl_->problem.signal_elements();
+}
+index_t DeviceFilterBank::result_elements() const {
+    return impl_->problem.result_elements();
+}
+ClampCount DeviceFilterBank::clamped(DeviceStream stream) const {
+    return impl_->program->clamped(stream.get());
 }
 index_t DeviceFilterBank::device_bytes() const {
     return impl_->program->bytes();
@@ -92,11 +101,19 @@ void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak
                                       " point to no memory (null): allocate it first"));
     const FilterProblem& problem = impl_->problem;
     const SignalShape& shape = impl_->shape;
+    const auto is_aligned = [](const void* array, index_t elements) {
+        return elements == 1 || reinterpret_cast<std::uintptr_t>(array) % 4 == 0;
+    };
+    if (!is_aligned(signals, problem.signal_elements()) ||
+        !is_aligned(results, problem.result_elements()))
+        throw InvalidArgument(
+            "complex samples of 16 bits must begin at a multiple of 4 bytes: move the array");
     if (peak_positions && problem.spec.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("only peaks have positions");
     // The caller's result n is the engine's result n + shift. For signals that begin `shift`
     // earlier, both numbers agree, and peaks have the caller's positions.
-    const SignalView view{signals, shape.signals, shape.samples, -problem.shift, shape.samples};
+    const SignalView view{signals,        shape.signals, shape.samples,
+                          -problem.shift, shape.samples, problem.spec.signal_storage};
     FilterResult result;
     result.range = problem.range;
     result.data = results;

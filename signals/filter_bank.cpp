@@ -60,17 +60,23 @@ struct FilterBank::Impl {
                                               ", but this bank was planned for ",
                                               to_string(wanted)));
         };
-        expect("the signals", signals.shape, {1, shape.signals, shape.samples});
+        expect("the signals", signals.shape,
+               {1, shape.signals, checked_multiply(shape.samples, problem.signal_elements())});
         expect("the results", results.shape,
-               {shape.signals, problem.spec.filters, problem.stored()});
+               {shape.signals, problem.spec.filters,
+                checked_multiply(problem.stored(), problem.result_elements())});
         check_memory(signals, results);
         check_type(signals.type);
-        if (results.type != problem.spec.result_type())
-            throw InvalidArgument(message("results are ", to_string(problem.spec.result_type()),
+        if (results.type != problem.result_element())
+            throw InvalidArgument(message("results are ", to_string(problem.result_element()),
                                           " here and cannot be stored as ",
                                           to_string(results.type)));
         if (results.shape.x > 1 && results.strides.x != 1)
             throw InvalidArgument("the samples of a result must follow each other in memory");
+        const index_t elements = problem.result_elements();
+        if (results.strides.z % elements != 0 || results.strides.y % elements != 0)
+            throw InvalidArgument(
+                "rows of complex results must be an even number of elements apart");
         if (positions && problem.spec.window.kind != WindowPost::Kind::peak)
             throw InvalidArgument("only peaks have positions");
     }
@@ -87,6 +93,11 @@ struct FilterBank::Impl {
     }
 
     void check_type(PixelType type) const {
+        const SampleStorage storage = problem.spec.signal_storage;
+        if (storage != SampleStorage::plain && type != element_type(storage))
+            throw InvalidArgument(message(
+                "the signals are ", to_string(type), ", but this bank was planned for elements of ",
+                to_string(element_type(storage)), " that store ", to_string(storage)));
         if (is_complex(type) && !problem.spec.complex_data)
             throw InvalidArgument(
                 "the signals are complex, but this bank was planned for real ones: give the "
@@ -98,26 +109,43 @@ struct FilterBank::Impl {
         const FilterSpec& spec = problem.spec;
         const SampleRange range = problem.engine_range();
         const SampleRange needed = problem.inputs(range, shape.samples);
-        const ConstImageView used =
-            subview(signals, {{0, 0, needed.begin}, {1, shape.signals, needed.end}});
         ExecutionReport report;
-        if (needed.count() > 0)
-            report.nonfinite_inputs =
-                check_finite(used, options.nan, 0, needed.begin, choice.engine->info().threads);
+        if (needed.count() > 0) report.nonfinite_inputs = check_samples(signals, needed);
 
-        const FilterResult result{range, results.data, positions, results.strides.z,
-                                  results.strides.y};
-        const bool is_native = signals.type == spec.sample_type() &&
+        const index_t elements = problem.signal_elements();
+        index_t clamped[2] = {};
+        const FilterResult result{range,
+                                  results.data,
+                                  positions,
+                                  results.strides.z / problem.result_elements(),
+                                  results.strides.y / problem.result_elements(),
+                                  clamped};
+        const bool is_native = signals.type == problem.signal_element() &&
                                (signals.strides.x == 1 || signals.shape.x == 1) &&
-                               report.nonfinite_inputs == 0;
+                               signals.strides.y % elements == 0 && report.nonfinite_inputs == 0;
         if (is_native)
             choice.engine->filter(
                 spec, *prepared,
-                {used.data, shape.signals, signals.strides.y, needed.begin, needed.count()}, result,
-                context);
+                {signals.at(0, 0, needed.begin * elements), shape.signals,
+                 signals.strides.y / elements, needed.begin, needed.count(), spec.signal_storage},
+                result, context);
         else
             filter_converted(signals, result, report.nonfinite_inputs > 0, context);
+        report.clamped_low = clamped[0];
+        report.clamped_high = clamped[1];
         return report;
+    }
+
+    // Searches the samples `needed` for NaN, as check_finite() does.
+    index_t check_samples(const ConstImageView& signals, const SampleRange& needed) const {
+        const index_t elements = problem.signal_elements();
+        const int threads = choice.engine->info().threads;
+        const ConstImageView used = subview(
+            signals, {{0, 0, needed.begin * elements}, {1, shape.signals, needed.end * elements}});
+        const SampleStorage storage = problem.spec.signal_storage;
+        if (storage == SampleStorage::plain)
+            return check_finite(used, options.nan, 0, needed.begin, threads);
+        return check_finite_words(used, storage, elements, options.nan, 0, needed.begin, threads);
     }
 
     // Filters signals of other types or layouts: converts them chunk by chunk and writes results in
@@ -126,7 +154,7 @@ struct FilterBank::Impl {
                           bool nonfinite_to_zero, const ExecutionContext& context) const {
         const FilterSpec& spec = problem.spec;
         const auto sample = sample_bytes(spec.sample_type());
-        const auto stored = sample_bytes(spec.result_type());
+        const auto stored = spec.result_bytes();
         constexpr index_t samples_at_a_time = index_t{1} << 23;
         // Windows of peaks are not divided, because this loop does not combine partial peaks.
         const index_t longest =
@@ -163,6 +191,8 @@ struct FilterBank::Impl {
     void convert(const ConstImageView& signals, const SampleRange& inputs, bool nonfinite_to_zero,
                  char* to) const {
         const PixelType type = problem.spec.sample_type();
+        const SampleStorage storage = problem.spec.signal_storage;
+        const index_t elements = problem.signal_elements();
         const auto sample = sample_bytes(type);
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
@@ -170,8 +200,15 @@ struct FilterBank::Impl {
         parallel_for(tasks, choice.engine->info().threads, [&](index_t task, int) {
             const index_t s = task / chunks;
             const index_t begin = task % chunks * chunk;
-            convert_row(signals, s, inputs.begin + begin, std::min(chunk, inputs.count() - begin),
-                        nonfinite_to_zero, type, to + (s * inputs.count() + begin) * sample);
+            const index_t count = std::min(chunk, inputs.count() - begin);
+            char* const row = to + (s * inputs.count() + begin) * sample;
+            if (storage == SampleStorage::plain)
+                convert_row(signals, s, inputs.begin + begin, count, nonfinite_to_zero, type, row);
+            else
+                convert_words(static_cast<const std::uint16_t*>(
+                                  signals.at(0, s, (inputs.begin + begin) * elements)),
+                              count * elements, signals.strides.x, storage, nonfinite_to_zero,
+                              reinterpret_cast<float*>(row));
         });
     }
 
@@ -250,7 +287,10 @@ index_t FilterBank::result_samples() const {
     return impl_->problem.stored();
 }
 PixelType FilterBank::result_type() const {
-    return impl_->problem.spec.result_type();
+    return impl_->problem.result_element();
+}
+index_t FilterBank::result_elements() const {
+    return impl_->problem.result_elements();
 }
 FilterPlan FilterBank::plan() const {
     return impl_->plan;
@@ -271,7 +311,8 @@ Volume filter_signals(const ConstImageView& signals, const ConstImageView& filte
                       const FilterOptions& options, const EngineChoice& engines) {
     const FilterBank bank({signals.shape.y, signals.shape.x}, {filters}, options, engines,
                           signals.type);
-    Volume results({bank.signal_shape().signals, bank.filters(), bank.result_samples()},
+    Volume results({bank.signal_shape().signals, bank.filters(),
+                    bank.result_samples() * bank.result_elements()},
                    bank.result_type());
     bank.execute(signals, results.view());
     return results;

@@ -47,6 +47,16 @@ FilterMethod parse_filter_method(std::string_view text) {
         message("'", text, "' is no filter method: use one of ", list_of_names<FilterMethod>()));
 }
 
+const char* to_string(SampleStorage storage) {
+    return name_of(storage);
+}
+
+SampleStorage parse_sample_storage(std::string_view text) {
+    if (const auto storage = value_named<SampleStorage>(text)) return *storage;
+    throw InvalidArgument(message("'", text, "' is no storage of samples: use one of ",
+                                  list_of_names<SampleStorage>()));
+}
+
 PointPost parse_point_post(std::string_view text) {
     if (const auto post = value_named<PointPost>(text)) return *post;
     throw InvalidArgument(

@@ -84,9 +84,10 @@ class AlignedFilters {
     index_t origin() const { return origin_; }
     bool complex_taps() const { return complex_; }
 
-    /// Returns the taps of all filters, padded with zeros to the frame. With `derivative`, they are
-    /// h * (1, 0, -1)/2, which has two taps more. Throws BadData if `type` cannot hold a tap.
-    Volume padded_taps(PixelType type, bool derivative) const {
+    /// Returns the taps of all filters times `scale`, padded with zeros to the frame. With
+    /// `derivative`, they are h * (1, 0, -1)/2, which has two taps more. Throws BadData if `type`
+    /// cannot hold a tap.
+    Volume padded_taps(PixelType type, bool derivative, double scale) const {
         const index_t length = checked_add(taps_, derivative ? 2 : 0);
         Volume taps({1, filters(), length}, type);
         const bool single = type == PixelType::float32 || type == PixelType::complex64;
@@ -96,11 +97,12 @@ class AlignedFilters {
             std::fill(padded.begin(), padded.end(), 0.0);
             for (std::size_t k = 0; k < filter.taps.size(); ++k) {
                 const std::size_t at = static_cast<std::size_t>(filter.begin) + k;
+                const std::complex<double> tap = scale * filter.taps[k];
                 if (derivative) {
-                    padded[at] += 0.5 * filter.taps[k];
-                    padded[at + 2] -= 0.5 * filter.taps[k];
+                    padded[at] += 0.5 * tap;
+                    padded[at + 2] -= 0.5 * tap;
                 } else {
-                    padded[at] = filter.taps[k];
+                    padded[at] = tap;
                 }
             }
             for (const std::complex<double>& tap : padded)
@@ -177,6 +179,33 @@ void check_function(const FilterSpec& spec) {
         throw InvalidArgument(
             "complex results have no largest one: ask for peaks of their power, or of a function "
             "with real values");
+}
+
+void check_scale(SampleStorage storage, double scale, const char* which) {
+    if (!(scale > 0) || !std::isfinite(scale))
+        throw InvalidArgument(message("the scale of ", which, " is ", scale,
+                                      ": give the value of one step of int16, above 0"));
+    if (scale != 1 && storage != SampleStorage::int16)
+        throw InvalidArgument(message("a scale of ", scale, " was given for ", which,
+                                      " that are not stored as int16: give 1"));
+}
+
+void check_storage(const FilterSpec& spec, const FilterOptions& options) {
+    check_scale(options.signal_storage, options.signal_scale, "signals");
+    check_scale(options.result_storage, options.result_scale, "results");
+    if (spec.is_plain_storage()) return;
+    if (spec.precision != Precision::float32)
+        throw InvalidArgument(
+            "signals and results of 16 bits are computed in float32: ask for that precision, or "
+            "for plain storage");
+    if (spec.result_storage == SampleStorage::plain) return;
+    if (spec.window.kind == WindowPost::Kind::peak)
+        throw InvalidArgument(
+            "peaks are few and are not stored in 16 bits: ask for plain storage of the results");
+    const PixelType type = spec.result_type();
+    if (type != PixelType::float32 && type != PixelType::complex64)
+        throw InvalidArgument(message("the function returns ", to_string(type),
+                                      ", which is not stored in 16 bits: return float"));
 }
 
 void check_segment(const FilterSpec& spec) {
@@ -272,7 +301,11 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
                              : std::min(spec.window.length, problem.range.count());
     spec.method = options.method;
     spec.segment = options.segment;
+    spec.signal_storage = options.signal_storage;
+    spec.result_storage = options.result_storage;
+    spec.result_scale = options.result_scale;
     check_function(spec);
+    check_storage(spec, options);
     check_segment(spec);
 
     const index_t sample =
@@ -285,7 +318,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
                                           " samples, are larger than 64 bits address"));
         bytes *= factor;
     }
-    problem.taps = aligned.padded_taps(spec.sample_type(), derivative);
+    problem.taps = aligned.padded_taps(spec.sample_type(), derivative, options.signal_scale);
     return problem;
 }
 

@@ -26,6 +26,22 @@ struct FilterProblem {
 
     SampleRange engine_range() const { return {range.begin + shift, range.end + shift}; }
     index_t stored() const { return spec.window.stored(range.count()); }
+    /// Return the type of elements in memory, and how many of them a sample has.
+    PixelType signal_element() const {
+        const bool plain = spec.signal_storage == SampleStorage::plain;
+        return plain ? spec.sample_type() : element_type(spec.signal_storage);
+    }
+    PixelType result_element() const {
+        const bool plain = spec.result_storage == SampleStorage::plain;
+        return plain ? spec.result_type() : element_type(spec.result_storage);
+    }
+    index_t signal_elements() const {
+        return spec.signal_storage != SampleStorage::plain && spec.complex_data ? 2 : 1;
+    }
+    index_t result_elements() const {
+        const bool plain = spec.result_storage == SampleStorage::plain;
+        return !plain && is_complex(spec.result_type()) ? 2 : 1;
+    }
     /// Returns how many results of each filter and signal have a predicted time: all, or one
     /// chunk if the length of the signal is unknown.
     index_t predicted_results(const SignalShape& shape) const {

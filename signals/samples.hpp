@@ -18,6 +18,18 @@ index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_
 index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count,
                     bool nonfinite_to_zero, PixelType to, void* out);
 
+/// Converts `count` words of 16 bits, which are `stride` apart, to float32. With
+/// `nonfinite_to_zero`, those that are not finite are read as 0.
+void convert_words(const std::uint16_t* from, index_t count, index_t stride, SampleStorage storage,
+                   bool nonfinite_to_zero, float* to);
+
+/// Searches words of 16 bits, as check_finite() does other samples. `elements` of them are a
+/// sample.
+index_t check_finite_words(const ConstImageView& words, SampleStorage storage, index_t elements,
+                           NanPolicy policy, index_t signal, index_t first, int threads);
+/// Sets words that are not finite to 0.
+void clear_nonfinite(std::uint16_t* words, index_t count, SampleStorage storage);
+
 /// Searches `samples`, of shape (1, signals, samples), for NaN and infinities if `policy` requires
 /// it. Sample 0 of row 0 is sample `first` of signal `signal`. Returns how many samples are to be
 /// read as 0; throws BadData under NanPolicy::error.

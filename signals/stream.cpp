@@ -92,8 +92,8 @@ class SignalPipeline {
           context_(context),
           spec_(job.problem.spec),
           peaks_(spec_.window.kind == WindowPost::Kind::peak),
-          sample_bytes_(sample_bytes(spec_.sample_type())),
-          result_bytes_(sample_bytes(spec_.result_type())),
+          sample_bytes_(spec_.signal_bytes()),
+          result_bytes_(spec_.result_bytes()),
           range_chunks_(job.problem.engine_range(), spec_.window, job.layout.chunk),
           chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
           length_known_(job.shape.samples != unknown_samples),
@@ -109,7 +109,7 @@ class SignalPipeline {
                                    Buffer(results * result_bytes_, "results"),
                                    Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
-        if (source.type() != spec_.sample_type())
+        if (source.type() != job.problem.signal_element())
             raw_ = Buffer(StreamLayout::raw_samples * sample_bytes(source.type()), "samples");
         if (range_chunks_.chunks_per_window() > 1) {
             window_peaks_ = {{},
@@ -134,6 +134,8 @@ class SignalPipeline {
         if (context_.progress && length_known_) context_.progress(1);
         ExecutionReport report;
         report.nonfinite_inputs = nonfinite_;
+        report.clamped_low = clamped_[0];
+        report.clamped_high = clamped_[1];
         return report;
     }
 
@@ -239,7 +241,7 @@ class SignalPipeline {
     // Reads and converts samples of one signal; fewer if the signal ends.
     void read(index_t signal, const SampleRange& wanted, char* to) {
         const PixelType type = source_.type();
-        const bool convert = type != spec_.sample_type();
+        const bool convert = type != job_.problem.signal_element();
         const index_t step = convert ? StreamLayout::raw_samples : wanted.count();
         for (index_t begin = wanted.begin; begin < std::min(wanted.end, samples_); begin += step) {
             index_t count = std::min(step, wanted.end - begin);
@@ -253,13 +255,29 @@ class SignalPipeline {
                 count = std::max<index_t>(samples_read, 0);
                 if (count == 0) break;
             }
-            const ConstImageView samples{raw, type, {1, 1, count}, {count, count, 1}};
-            const index_t bad = check_finite(samples, job_.nan, signal, begin, 1);
-            if (convert || bad > 0)
-                convert_row(samples, 0, 0, count, bad > 0, spec_.sample_type(), to);
-            nonfinite_ += bad;
+            const index_t elements = count * job_.problem.signal_elements();
+            const ConstImageView samples{raw, type, {1, 1, elements}, {elements, elements, 1}};
+            nonfinite_ += check(samples, signal, begin, convert, to);
             to += count * sample_bytes_;
         }
+    }
+
+    // Checks samples of one signal, and converts or clears them. Returns how many are not finite.
+    index_t check(const ConstImageView& samples, index_t signal, index_t begin, bool convert,
+                  char* to) const {
+        if (spec_.signal_storage != SampleStorage::plain) {
+            const index_t bad =
+                check_finite_words(samples, spec_.signal_storage, job_.problem.signal_elements(),
+                                   job_.nan, signal, begin, 1);
+            if (bad > 0)
+                clear_nonfinite(reinterpret_cast<std::uint16_t*>(to), samples.shape.x,
+                                spec_.signal_storage);
+            return bad;
+        }
+        const index_t bad = check_finite(samples, job_.nan, signal, begin, 1);
+        if (convert || bad > 0)
+            convert_row(samples, 0, 0, samples.shape.x, bad > 0, spec_.sample_type(), to);
+        return bad;
     }
 
     void filter_all() {
@@ -285,12 +303,13 @@ class SignalPipeline {
                                       static_cast<double>(chunks_ + 1));
                 };
             if (now.at.results.count() > 0) {
-                job_.engine.filter(spec_, job_.prepared,
-                                   {inputs_.slot(number).values.data(), now.signals,
-                                    samples.count(), samples.begin, samples.count()},
-                                   {now.at.results, results.values.data(), positions,
-                                    spec_.filters * stored, stored},
-                                   context);
+                job_.engine.filter(
+                    spec_, job_.prepared,
+                    {inputs_.slot(number).values.data(), now.signals, samples.count(),
+                     samples.begin, samples.count(), spec_.signal_storage},
+                    {now.at.results, results.values.data(), positions, spec_.filters * stored,
+                     stored, clamped_},
+                    context);
                 if (positions)
                     std::for_each(positions, positions + count,
                                   [&](index_t& n) { n -= job_.problem.shift; });
@@ -379,6 +398,7 @@ class SignalPipeline {
     Buffer raw_;               ///< samples of the source's type
     OutputSlot window_peaks_;  ///< peaks so far of a window in several chunks
     index_t nonfinite_ = 0;
+    index_t clamped_[2] = {};
 
     std::mutex error_mutex_;
     std::exception_ptr error_;
@@ -395,9 +415,9 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
                            const MethodSelection& choice, index_t limit_bytes) {
     const FilterSpec& spec = problem.spec;
     const bool peaks = spec.window.kind == WindowPost::Kind::peak;
-    const auto sample = sample_bytes(spec.sample_type());
+    const index_t sample = spec.signal_bytes();
     const index_t stored_sample =
-        sample_bytes(spec.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
+        spec.result_bytes() + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
     const index_t fixed = checked_add(
         engine_bytes(choice),
         // Buffers for samples before conversion, and for the peaks of a window in several chunks.
@@ -422,9 +442,9 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
             fixed,
             2 * checked_add(
                     Buffer::rounded_bytes(checked_multiply(inputs, sample)),
-                    checked_add(Buffer::rounded_bytes(
-                                    checked_multiply(results, sample_bytes(spec.result_type()))),
-                                Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
+                    checked_add(
+                        Buffer::rounded_bytes(checked_multiply(results, spec.result_bytes())),
+                        Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
         return layout;
     };
     const auto fits = [&](index_t chunk, index_t signals) {

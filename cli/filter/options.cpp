@@ -88,9 +88,9 @@ void add_output(CLI::App& app, FilterRequest& request) {
         ->type_name("OUT")
         ->group(group);
     add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
-               "float32|int16|ci16|…",
-               "How samples are stored on standard output, in .raw and in .wav files; integers are "
-               "rounded and clamped (default: the result's type; float32 in .wav)")
+               "float32|float16|bfloat16|int16|ci16|…",
+               "How samples are stored on standard output, in .raw, .npy and .wav files; integers "
+               "are rounded and clamped (default: the result's type; float32 in .wav)")
         ->group(group);
     add_parsed(
         app, "--rate", request.create.sampling_rate_hz, parse_number, "HZ",

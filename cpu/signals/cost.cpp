@@ -46,9 +46,9 @@ double shared_s(index_t tasks, double each_s, double bytes, int threads) {
 }
 
 double memory_bytes(const FilterSpec& spec, index_t signals, index_t outputs) {
-    const auto sample = static_cast<double>(size_of(spec.sample_type()));
-    const auto stored = static_cast<double>(spec.window.stored(outputs)) *
-                        static_cast<double>(size_of(spec.result_type()));
+    const auto sample = static_cast<double>(spec.signal_bytes());
+    const auto stored =
+        static_cast<double>(spec.window.stored(outputs)) * static_cast<double>(spec.result_bytes());
     // Memory that is written is read first, so results count twice.
     return static_cast<double>(signals) *
            (static_cast<double>(outputs) * sample + 2 * static_cast<double>(spec.filters) * stored);

@@ -66,9 +66,10 @@ inline index_t function_halo(const FilterSpec& spec) {
     return spec.function ? spec.function->before + spec.function->after : 0;
 }
 
-/// Returns true if filtered samples are stored without post-processing.
+/// Returns true if filtered samples are stored without post-processing or conversion.
 inline bool is_plain(const FilterSpec& spec) {
-    return !spec.power && !spec.function && spec.window.kind == WindowPost::Kind::none;
+    return !spec.power && !spec.function && spec.window.kind == WindowPost::Kind::none &&
+           spec.result_storage == SampleStorage::plain;
 }
 
 /// Returns the number of groups into which the filters are divided, so that `units` of work occupy

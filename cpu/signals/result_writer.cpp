@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/result_writer.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "cpu/signals/vector_loops.hpp"
@@ -36,20 +37,25 @@ void ResultWriter<Sample>::store(index_t signal, index_t filter, index_t chunk, 
     const ResultChunk at = chunks_[chunk];
     const index_t count = at.results.count();
     const PixelType type = spec_.result_type();
-    const auto size = sample_bytes(type);
-    char* const target =
-        static_cast<char*>(result_.data) +
-        size * (signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored);
+    char* const target = static_cast<char*>(result_.data) +
+                         spec_.result_bytes() * (signal * result_.signal_stride +
+                                                 filter * result_.filter_stride + at.first_stored);
     const bool windows = spec_.window.kind != WindowPost::Kind::none;
+    const bool converts = spec_.result_storage != SampleStorage::plain;
 
     const void* values = y;
     if (spec_.power || spec_.function) {
-        char* const made = windows ? scratch.take<char>(count * size) : target;
+        char* const made =
+            windows || converts ? scratch.take<char>(count * sample_bytes(type)) : target;
         if (spec_.function)
             spec_.function->apply(y, count, made);
         else
             power(y, reinterpret_cast<real_of<Sample>*>(made), count);
         values = made;
+    }
+    if (converts) {
+        encode_results(values, count, at.stored, target);
+        return;
     }
 
     switch (spec_.window.kind) {
@@ -73,6 +79,25 @@ void ResultWriter<Sample>::store(index_t signal, index_t filter, index_t chunk, 
                 throw InternalError("peaks of results that are no real floating-point numbers");
             break;
     }
+}
+
+template <class Sample>
+void ResultWriter<Sample>::encode_results(const void* values, index_t count, index_t stored,
+                                          void* target) const {
+    const index_t elements = is_complex(spec_.result_type()) ? 2 : 1;
+    const auto* const from = static_cast<const float*>(values);
+    auto* const to = static_cast<SampleWord*>(target);
+    const auto factor = static_cast<float>(1 / spec_.result_scale);
+    ClampCount clamped;
+    if (spec_.window.kind == WindowPost::Kind::none) {
+        clamped = pixels::encode(from, elements * count, spec_.result_storage, factor, to);
+    } else {
+        for (index_t w = 0; w < stored; ++w)
+            clamped += pixels::encode(from + elements * w * spec_.window.length, elements,
+                                      spec_.result_storage, factor, to + elements * w);
+    }
+    if (clamped.low > 0) std::atomic_ref(result_.clamped[0]) += clamped.low;
+    if (clamped.high > 0) std::atomic_ref(result_.clamped[1]) += clamped.high;
 }
 
 template <class Sample>

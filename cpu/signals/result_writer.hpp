@@ -48,6 +48,8 @@ class ResultWriter {
     void finish() const;
 
   private:
+    /// Stores `count` values in 16 bits, or those `stored` that begin a window.
+    void encode_results(const void* values, index_t count, index_t stored, void* target) const;
     template <class Real>
     void store_peaks(index_t signal, index_t filter, index_t chunk, const Real* values) const;
     template <class Real>

@@ -10,8 +10,11 @@
 #include "convolume/volume.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
+#include "core/pixels/stored_samples.hpp"
 
 namespace convolume::cpu {
+
+using gpu::SampleWord;
 
 template <class Sample>
 inline constexpr bool is_complex_sample = !std::is_same_v<Sample, real_of<Sample>>;
@@ -25,25 +28,39 @@ decltype(auto) visit_sample_type(const FilterSpec& spec, F&& f) {
     return single ? f(type_tag<float>{}) : f(type_tag<double>{});
 }
 
+/// Copies samples begin … end-1 of signal `s`, which the signal has.
+template <class Sample>
+void copy_samples(const SignalView& signal, index_t s, index_t begin, index_t end, Sample* out) {
+    const index_t at = s * signal.stride + begin - signal.first, count = end - begin;
+    if (signal.storage == SampleStorage::plain) {
+        const auto* const samples = static_cast<const Sample*>(signal.data) + at;
+        std::copy(samples, samples + count, out);
+    } else if constexpr (std::is_same_v<real_of<Sample>, float>) {
+        constexpr index_t elements = is_complex_sample<Sample> ? 2 : 1;
+        pixels::decode(static_cast<const SampleWord*>(signal.data) + elements * at,
+                       elements * count, signal.storage, reinterpret_cast<float*>(out));
+    } else {
+        throw InternalError("signals of 16 bits are filtered in float32");
+    }
+}
+
 /// Loads samples from … from+count-1 of signal `s`. Samples that the signal lacks are zero.
 template <class Sample>
 void load_samples(const SignalView& signal, index_t s, index_t from, index_t count, Sample* out) {
-    const auto* const row = static_cast<const Sample*>(signal.data) + s * signal.stride;
     const index_t begin = std::clamp<index_t>(signal.first - from, 0, count);
     const index_t end = std::clamp<index_t>(signal.first + signal.count - from, begin, count);
     std::fill(out, out + begin, Sample{});
-    if (end > begin)
-        std::copy(row + (from + begin - signal.first), row + (from + end - signal.first),
-                  out + begin);
+    if (end > begin) copy_samples(signal, s, from + begin, from + end, out + begin);
     std::fill(out + end, out + count, Sample{});
 }
 
 /// Returns the address of samples from … from+count-1 of signal `s`. If the signal lacks some of
-/// them, they are loaded to `space`.
+/// them or has 16 bits, they are loaded to `space`.
 template <class Sample>
 const Sample* samples_at(const SignalView& signal, index_t s, index_t from, index_t count,
                          Sample* space) {
-    if (from >= signal.first && from + count <= signal.first + signal.count)
+    if (signal.storage == SampleStorage::plain && from >= signal.first &&
+        from + count <= signal.first + signal.count)
         return static_cast<const Sample*>(signal.data) + s * signal.stride + (from - signal.first);
     load_samples(signal, s, from, count, space);
     return space;

@@ -167,7 +167,9 @@ class CufftFilters : public DeviceFilters {
         const CufftWorkspace buffers = workspace_for(batch, workspace);
         const auto inverse = inverse_plan(batch);
         for (index_t s = 0; s < signal.signals; ++s) {
-            const auto* const source = static_cast<const Sample*>(signal.data) + s * signal.stride;
+            const char* const source =
+                static_cast<const char*>(signal.data) +
+                s * signal.stride * FilterSpec::stored_bytes(signal.storage, spec_.sample_type());
             for (index_t first = 0; first * hop_ < outputs; first += batch) {
                 const SignalSpectra<Real> signal_spectra = transform_signal(
                     source, signal, result.range.begin + (first - (partitions_ - 1)) * hop_ - skip_,
@@ -269,7 +271,7 @@ class CufftFilters : public DeviceFilters {
 
     /// Computes the spectra of those of `rows` segments that overlap the signal. The first segment
     /// begins at sample `begin`.
-    SignalSpectra<Real> transform_signal(const Sample* source, const SignalView& signal,
+    SignalSpectra<Real> transform_signal(const void* source, const SignalView& signal,
                                          index_t begin, index_t rows, const CufftWorkspace& buffers,
                                          cudaStream_t stream) const {
         const auto clamped = [&](index_t row) { return std::clamp<index_t>(row, 0, rows); };
@@ -288,20 +290,39 @@ class CufftFilters : public DeviceFilters {
         cut.available = signal.count;
         cut.begin = begin + first * hop_;
         cut.used = cut.pitch = (end - first - 1) * hop_ + n_;
-        cut_rows(source, cut, buffers.samples, stream);
+        cut_signal(source, signal.storage, cut, buffers.samples, stream);
         forward_plan(end - first)
             ->execute(buffers.samples, buffers.spectra, buffers.area, CUFFT_FORWARD, stream);
         return {buffers.spectra, first, end - first};
     }
 
+    static void cut_signal(const void* source, SampleStorage storage, const RowCut& cut,
+                           Sample* samples, cudaStream_t stream) {
+        if constexpr (std::is_same_v<Real, float>) {
+            if (storage != SampleStorage::plain)
+                return cut_short_rows(static_cast<const SampleWord*>(source), storage, cut, samples,
+                                      stream);
+        }
+        cut_rows(static_cast<const Sample*>(source), cut, samples, stream);
+    }
+
+    template <class Value>
+    void store_values(const Value* rows, const RowResults& results, const FilterResult& result,
+                      index_t to, cudaStream_t stream) const {
+        char* const target = static_cast<char*>(result.data) + to * spec_.result_bytes();
+        if constexpr (std::is_same_v<Real, float>) {
+            if (spec_.result_storage != SampleStorage::plain)
+                return store_short_rows(rows, results, storage_job({}, result, spec_), target,
+                                        stream);
+        }
+        index_t* const positions = result.peak_positions ? result.peak_positions + to : nullptr;
+        store_rows<Real>(rows, results, target, positions, result.range.begin, stream);
+    }
+
     void store(const CufftWorkspace& buffers, RowResults results, const FilterResult& result,
                index_t s, index_t f, cudaStream_t stream) const {
         const index_t to = s * result.signal_stride + f * result.filter_stride;
-        char* const target = static_cast<char*>(result.data) + to * result_bytes(spec_);
-        index_t* const positions = result.peak_positions ? result.peak_positions + to : nullptr;
-        if (!spec_.function)
-            return store_rows<Real>(buffers.rows, results, target, positions, result.range.begin,
-                                    stream);
+        if (!spec_.function) return store_values(buffers.rows, results, result, to, stream);
 
         // The function's results are packed into the work area and stored from there.
         const auto* const function_kernels =
@@ -309,16 +330,16 @@ class CufftFilters : public DeviceFilters {
         for (index_t row = 0; row * hop_ < results.count; ++row)
             check(function_kernels->apply(
                       *function_kernels, buffers.rows + row * result_pitch_ + skip_,
-                      buffers.area + row * hop_ * result_bytes(spec_), hop_, stream),
+                      buffers.area + row * hop_ * convolume::sample_bytes(spec_.result_type()),
+                      hop_, stream),
                   "a caller's function");
         results.skip = 0;
         results.pitch = hop_;
         if (is_complex(spec_.result_type()))
-            store_rows<Real>(reinterpret_cast<const Complex<Real>*>(buffers.area), results, target,
-                             positions, result.range.begin, stream);
+            store_values(reinterpret_cast<const Complex<Real>*>(buffers.area), results, result, to,
+                         stream);
         else
-            store_rows<Real>(reinterpret_cast<const Real*>(buffers.area), results, target,
-                             positions, result.range.begin, stream);
+            store_values(reinterpret_cast<const Real*>(buffers.area), results, result, to, stream);
     }
 
     /// cuFFT plans by number of rows, kept for the few sizes of batches in use: at the ends of

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "convolume/cuda/detail/device_block.cuh"
 #include "convolume/cuda/detail/segment_post.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/grid.cuh"
@@ -32,6 +33,32 @@ __global__ void cut_cuda_kernel(const Source* source, RowCut cut, Target* target
         if (x < cut.used && at >= 0 && at < cut.available) value = as<Target>(source[at]);
         target[i] = value;
     }
+}
+
+/// Returns element `at` of samples of 16 bits, as a Target.
+template <class Decoder, class Target>
+__device__ Target decoded(const SampleWord* source, index_t at) {
+    const Decoder decode;
+    if constexpr (std::is_same_v<Target, float>)
+        return decode(source[at]);
+    else
+        return {decode(source[2 * at]), decode(source[2 * at + 1])};
+}
+
+template <class Target>
+__global__ void cut_short_cuda_kernel(const SampleWord* source, SampleStorage storage, RowCut cut,
+                                      Target* target) {
+    visit_storage(storage, [&](auto kind) {
+        using Decoder = typename decltype(kind)::Decoder;
+        for (index_t i = first_item(); i < cut.rows * cut.pitch; i += item_step()) {
+            const index_t row = cut.rows == 1 ? 0 : i / cut.pitch, x = i - row * cut.pitch;
+            const index_t at = cut.begin + row * cut.hop + x - cut.first;
+            Target value{};
+            if (x < cut.used && at >= 0 && at < cut.available)
+                value = decoded<Decoder, Target>(source, at);
+            target[i] = value;
+        }
+    });
 }
 
 template <class Real>
@@ -91,16 +118,43 @@ __device__ auto result_at(const Value* rows, const RowResults& results, index_t 
         return v.re * v.re + v.im * v.im;
 }
 
-template <class Real, class Value, bool power>
-__global__ void store_cuda_kernel(const Value* rows, RowResults results, void* target) {
-    using Result = std::conditional_t<power, Real, Value>;
+/// Calls f(i, n) for each result n that is stored, as element i of the range.
+template <class F>
+__device__ void for_each_stored(const RowResults& results, const F& f) {
     const index_t length =
         results.window.kind == WindowPost::Kind::none ? 1 : results.window.length;
     const index_t offset_in_window = results.before % length;
     const index_t first = offset_in_window == 0 ? 0 : length - offset_in_window;
-    auto* const stored = static_cast<Result*>(target) + (results.before + first) / length;
+    const index_t begin = (results.before + first) / length;
     for (index_t i = first_item(); first + i * length < results.count; i += item_step())
-        stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);
+        f(begin + i, first + i * length);
+}
+
+template <class Real, class Value, bool power>
+__global__ void store_cuda_kernel(const Value* rows, RowResults results, void* target) {
+    using Result = std::conditional_t<power, Real, Value>;
+    auto* const stored = static_cast<Result*>(target);
+    for_each_stored(results, [&](index_t i, index_t n) {
+        stored[i] = result_at<Real, Value, power>(rows, results, n);
+    });
+}
+
+template <class Value, bool power>
+__global__ void store_short_cuda_kernel(const Value* rows, RowResults results, StorageJob storage,
+                                        SampleWord* target) {
+    visit_storage(storage.target, [&](auto kind) {
+        typename decltype(kind)::Encoder encode(storage.factor);
+        for_each_stored(results, [&](index_t i, index_t n) {
+            const auto value = result_at<float, Value, power>(rows, results, n);
+            if constexpr (std::is_same_v<std::remove_const_t<decltype(value)>, float>) {
+                target[i] = encode(value);
+            } else {
+                target[2 * i] = encode(value.re);
+                target[2 * i + 1] = encode(value.im);
+            }
+        });
+        encode.add_clamped(DeviceBlock{}, storage.clamped);
+    });
 }
 
 /// Finds the peak of each window with one thread block; all results of the window are in `rows`.
@@ -143,6 +197,14 @@ __global__ void peak_cuda_kernel(const Value* rows, RowResults results, Real* ta
 template <class Source, class Target>
 void cut_rows(const Source* source, const RowCut& cut, Target* target, cudaStream_t stream) {
     cut_cuda_kernel<<<grid_blocks(cut.rows * cut.pitch), threads, 0, stream>>>(source, cut, target);
+    check(cudaGetLastError(), "cutting samples into segments");
+}
+
+template <class Target>
+void cut_short_rows(const SampleWord* source, SampleStorage storage, const RowCut& cut,
+                    Target* target, cudaStream_t stream) {
+    cut_short_cuda_kernel<<<grid_blocks(cut.rows * cut.pitch), threads, 0, stream>>>(
+        source, storage, cut, target);
     check(cudaGetLastError(), "cutting samples into segments");
 }
 
@@ -199,6 +261,18 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
     check(cudaGetLastError(), "storing results");
 }
 
+template <class Value>
+void store_short_rows(const Value* rows, const RowResults& results, const StorageJob& storage,
+                      void* target, cudaStream_t stream) {
+    const auto store = [&](auto power) {
+        store_short_cuda_kernel<Value, decltype(power)::value>
+            <<<grid_blocks(results.window.stored(results.count)), threads, 0, stream>>>(
+                rows, results, storage, static_cast<SampleWord*>(target));
+    };
+    results.power ? store(std::true_type{}) : store(std::false_type{});
+    check(cudaGetLastError(), "storing results");
+}
+
 #define CONVOLUME_INSTANTIATE(Real)                                                                \
     template void cut_rows(const Real*, const RowCut&, Real*, cudaStream_t);                       \
     template void cut_rows(const Complex<Real>*, const RowCut&, Complex<Real>*, cudaStream_t);     \
@@ -213,6 +287,13 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE
+template void cut_short_rows(const SampleWord*, SampleStorage, const RowCut&, float*, cudaStream_t);
+template void cut_short_rows(const SampleWord*, SampleStorage, const RowCut&, Complex<float>*,
+                             cudaStream_t);
+template void store_short_rows(const float*, const RowResults&, const StorageJob&, void*,
+                               cudaStream_t);
+template void store_short_rows(const Complex<float>*, const RowResults&, const StorageJob&, void*,
+                               cudaStream_t);
 // Filters are transformed in double precision.
 template void cut_rows(const float*, const RowCut&, double*, cudaStream_t);
 template void cut_rows(const Complex<float>*, const RowCut&, Complex<double>*, cudaStream_t);

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/filter_options.hpp"
 
 namespace convolume::gpu {
@@ -22,6 +22,10 @@ struct RowCut {
 /// Other elements of a row, and samples that the source lacks, are 0.
 template <class Source, class Target>
 void cut_rows(const Source* source, const RowCut& cut, Target* target, cudaStream_t stream);
+/// Copies samples of 16 bits to rows, as cut_rows() does others. Target is float or Complex<float>.
+template <class Target>
+void cut_short_rows(const SampleWord* source, SampleStorage storage, const RowCut& cut,
+                    Target* target, cudaStream_t stream);
 
 /// Computes target[i] = scale · source[i], rounded to target's precision.
 template <class Real>
@@ -53,5 +57,10 @@ struct RowResults {
 template <class Real, class Value>
 void store_rows(const Value* rows, const RowResults& results, void* target, index_t* positions,
                 index_t begin, cudaStream_t stream);
+/// Stores results in 16 bits, as store_rows() does others, without peaks. Value is float or
+/// Complex<float>.
+template <class Value>
+void store_short_rows(const Value* rows, const RowResults& results, const StorageJob& storage,
+                      void* target, cudaStream_t stream);
 
 }  // namespace convolume::gpu

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "core/filter_engine.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
@@ -64,12 +65,9 @@ std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream);
 
-/// Return the bytes of one sample of a filter, and of one stored result.
+/// Returns the bytes of one sample of a filter.
 inline index_t sample_bytes(const FilterSpec& spec) {
     return convolume::sample_bytes(spec.sample_type());
-}
-inline index_t result_bytes(const FilterSpec& spec) {
-    return convolume::sample_bytes(spec.result_type());
 }
 /// Return the neighbors before and after each sample that the caller's function reads.
 inline index_t halo_before(const FilterSpec& spec) {
@@ -82,13 +80,23 @@ inline index_t halo_after(const FilterSpec& spec) {
 /// Returns the bytes of signals that are read and of results that are written.
 inline double moved_bytes(const FilterSpec& spec, index_t signals, index_t outputs) {
     return static_cast<double>(signals) *
-           (static_cast<double>(outputs * sample_bytes(spec)) +
-            static_cast<double>(spec.filters * spec.window.stored(outputs) * result_bytes(spec)));
+           (static_cast<double>(outputs * spec.signal_bytes()) +
+            static_cast<double>(spec.filters * spec.window.stored(outputs) * spec.result_bytes()));
+}
+
+/// Returns the storage of signals and results in the arguments of a CUDA kernel.
+inline StorageJob storage_job(const SignalView& signal, const FilterResult& result,
+                              const FilterSpec& spec) {
+    static_assert(sizeof(unsigned long long) == sizeof(index_t));
+    return {signal.storage, spec.result_storage, static_cast<float>(1 / spec.result_scale),
+            reinterpret_cast<unsigned long long*>(result.clamped)};
 }
 
 /// Sets the source and target in the arguments of a CUDA kernel.
 template <class Job>
-void set_signal_and_result(const SignalView& signal, const FilterResult& result, Job& job) {
+void set_signal_and_result(const SignalView& signal, const FilterResult& result,
+                           const FilterSpec& spec, Job& job) {
+    job.storage = storage_job(signal, result, spec);
     job.source = signal.data;
     job.source_stride = signal.stride;
     job.first = signal.first;

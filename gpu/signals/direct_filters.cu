@@ -18,10 +18,10 @@ namespace {
 
 constexpr index_t most_taps = 1024;
 
-template <class Real, class Sample>
+template <class Real, class Sample, bool any_storage>
 __global__ void __launch_bounds__(SumsShape<Sample>::threads, 2)
     sums_cuda_kernel(const __grid_constant__ SumsJob<Real> job) {
-    sum_filters_directly<Real, Sample>(SegmentBlock{}, job);
+    sum_filters_directly<Real, Sample, any_storage>(SegmentBlock{}, job);
 }
 
 template <class Real, class Sample>
@@ -43,8 +43,10 @@ class SumsFilters : public DeviceFilters {
         bytes_ = static_cast<index_t>(host.size() * sizeof(Sample));
         device_taps_ = pool.take(bytes_, "filters");
         copy_to_device(device_taps_.get(), host.data(), bytes_, stream);
-        allow_shared_bytes(reinterpret_cast<const void*>(sums_cuda_kernel<Real, Sample>),
-                           Shape::shared_bytes(taps_padded_), "setting the shared memory of sums");
+        for (const CudaKernel kernel : {cuda_kernel(true), cuda_kernel(false)})
+            allow_shared_bytes(reinterpret_cast<const void*>(kernel),
+                               Shape::shared_bytes(taps_padded_),
+                               "setting the shared memory of sums");
     }
 
     index_t workspace_bytes(index_t, index_t) const override { return 0; }
@@ -54,7 +56,7 @@ class SumsFilters : public DeviceFilters {
     void run(const SignalView& signal, const FilterResult& result, char*,
              cudaStream_t stream) const override {
         SumsJob<Real> job;
-        set_signal_and_result(signal, result, job);
+        set_signal_and_result(signal, result, spec_, job);
         job.taps = device_taps_.get();
         job.filters = static_cast<int>(spec_.filters);
         job.taps_padded = taps_padded_;
@@ -66,13 +68,22 @@ class SumsFilters : public DeviceFilters {
         if (blocks > std::numeric_limits<int>::max())
             throw InvalidArgument(
                 message(blocks, " thread blocks of results are more than a GPU can launch"));
-        sums_cuda_kernel<Real, Sample>
-            <<<static_cast<unsigned>(blocks), Shape::threads,
-               static_cast<std::size_t>(Shape::shared_bytes(taps_padded_)), stream>>>(job);
+        cuda_kernel(
+            job.storage.is_plain())<<<static_cast<unsigned>(blocks), Shape::threads,
+                                      static_cast<std::size_t>(Shape::shared_bytes(taps_padded_)),
+                                      stream>>>(job);
         check(cudaGetLastError(), "summing in time");
     }
 
   private:
+    using CudaKernel = void (*)(SumsJob<Real>);
+    static CudaKernel cuda_kernel(bool is_plain) {
+        if constexpr (std::is_same_v<Real, float>) {
+            if (!is_plain) return sums_cuda_kernel<Real, Sample, true>;
+        }
+        return sums_cuda_kernel<Real, Sample, false>;
+    }
+
     FilterSpec spec_;
     int taps_padded_;
     DevicePool::BorrowedMemory device_taps_;

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/codelets.hpp"
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::gpu {
@@ -23,6 +24,7 @@ struct SumsJob {
     index_t thread_blocks_per_signal = 0;
     bool power = false;
     index_t window_length = 1;  ///< window of decimation; 1: none
+    StorageJob storage{};       ///< not plain only for CUDA kernels compiled for other storage
 };
 
 template <class Sample>
@@ -55,8 +57,8 @@ struct BlockResults {
 };
 
 /// Stores a thread block's results of one filter from shared memory: neighboring threads store
-/// neighboring results.
-template <class Real, class Sample, class Context>
+/// neighboring results. Only with `any_storage`, results may have 16 bits.
+template <class Real, class Sample, bool any_storage, class Context>
 CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<Real>& job,
                                           const BlockResults& block, int filter,
                                           const Sample* summed) {
@@ -77,16 +79,47 @@ CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<
                     target + result_offset + (block.earlier_results + i) / job.window_length,
                     value(summed[Shape::padded(i)]));
     };
+    const auto store_values = [&](const auto& value) {
+        using Result = decltype(value(Sample{}));
+        if constexpr (any_storage) {
+            using Word =
+                std::conditional_t<std::is_same_v<Result, float>, SampleWord, std::uint32_t>;
+            if (job.storage.target != SampleStorage::plain) {
+                visit_storage(job.storage.target, [&](auto kind) {
+                    typename decltype(kind)::Encoder encode(job.storage.factor);
+                    store(static_cast<Word*>(job.target),
+                          [&](Sample y) -> Word { return encode(value(y)); });
+                    encode.add_clamped(context, job.storage.clamped);
+                });
+                return;
+            }
+        }
+        store(static_cast<Result*>(job.target), value);
+    };
     if (!job.power) {
-        store(static_cast<Sample*>(job.target), [](Sample y) { return y; });
+        store_values([](Sample y) { return y; });
     } else if constexpr (Shape::complex_data) {
-        store(static_cast<Real*>(job.target), [](Sample y) { return y.re * y.re + y.im * y.im; });
+        store_values([](Sample y) { return y.re * y.re + y.im * y.im; });
     } else {
-        store(static_cast<Real*>(job.target), [](Sample y) { return y * y; });
+        store_values([](Sample y) { return y * y; });
     }
 }
 
-template <class Real, class Sample, class Context>
+/// Calls f(at) for the index of each sample that a thread block needs, and stores the result in
+/// `samples`. Samples that the signal lacks are 0.
+template <class Sample, class Context, class Job, class F>
+CONVOLUME_DEVICE void load_block_samples(const Context& context, const Job& job, index_t first,
+                                         Sample* samples, const F& f) {
+    using Shape = SumsShape<Sample>;
+    for (int i = context.thread(); i < Shape::block_results + job.taps_padded;
+         i += Shape::threads) {
+        const index_t at = first - job.taps_padded + i - job.first;
+        samples[Shape::padded(i)] = at >= 0 && at < job.count ? f(at) : Sample{};
+    }
+}
+
+/// The body of the CUDA kernel. Only with `any_storage`, signals or results may have 16 bits.
+template <class Real, class Sample, bool any_storage = false, class Context>
 CONVOLUME_DEVICE void sum_filters_directly(const Context& context, const SumsJob<Real>& job) {
     using Shape = SumsShape<Sample>;
     constexpr int results = Shape::results, filters = Shape::filters, threads = Shape::threads;
@@ -108,11 +141,31 @@ CONVOLUME_DEVICE void sum_filters_directly(const Context& context, const SumsJob
                                  : Shape::block_results};
 
     // samples[i] is x[first - taps_padded + i].
-    const auto* const source = static_cast<const Sample*>(job.source) + signal * job.source_stride;
-    for (int i = thread; i < Shape::block_results + job.taps_padded; i += threads) {
-        const index_t at = first - job.taps_padded + i - job.first;
-        samples[Shape::padded(i)] =
-            at >= 0 && at < job.count ? context.load(source + at) : Sample{};
+    bool is_plain = true;
+    if constexpr (any_storage) is_plain = job.storage.source == SampleStorage::plain;
+    if (is_plain) {
+        const auto* const source =
+            static_cast<const Sample*>(job.source) + signal * job.source_stride;
+        load_block_samples(context, job, first, samples,
+                           [&](index_t at) { return context.load(source + at); });
+    }
+    if constexpr (any_storage) {
+        if (!is_plain)
+            visit_storage(job.storage.source, [&](auto kind) {
+                const typename decltype(kind)::Decoder decode;
+                using Word = std::conditional_t<Shape::complex_data, std::uint32_t, SampleWord>;
+                const auto* const source =
+                    static_cast<const Word*>(job.source) + signal * job.source_stride;
+                load_block_samples(context, job, first, samples, [&](index_t at) -> Sample {
+                    const Word words = context.load(source + at);
+                    if constexpr (Shape::complex_data) {
+                        return {decode(static_cast<SampleWord>(words)),
+                                decode(static_cast<SampleWord>(words >> 16))};
+                    } else {
+                        return decode(words);
+                    }
+                });
+            });
     }
 
     for (int group = 0; group * filters < job.filters; ++group) {
@@ -151,7 +204,7 @@ CONVOLUME_DEVICE void sum_filters_directly(const Context& context, const SumsJob
             unroll<results>(
                 [&](auto r) { summed[Shape::padded(thread * results) + r] = sums[f][r]; });
             context.sync();
-            store_block_results(context, job, block, filter, summed);
+            store_block_results<Real, Sample, any_storage>(context, job, block, filter, summed);
         });
     }
 }

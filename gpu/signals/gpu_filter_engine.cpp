@@ -10,6 +10,7 @@
 #include "core/result_chunks.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/runtime/bandwidth.hpp"
+#include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/transfers.hpp"
 #include "gpu/signals/device_filters.hpp"
@@ -49,11 +50,15 @@ struct PreparedOnDevice : PreparedFilters {
 
 /// Division of results into chunks, and bytes of one slot and of the workspace.
 struct ChunkLayout {
+    static constexpr index_t counter_bytes = DeviceMemory::alignment;
+
     FilterChunks chunks;
     index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
 
     index_t slot_bytes() const { return input_bytes + output_bytes + positions_bytes; }
-    index_t total() const { return chunks_in_flight * slot_bytes() + workspace_bytes; }
+    index_t total() const {
+        return counter_bytes + chunks_in_flight * slot_bytes() + workspace_bytes;
+    }
 };
 
 // Stores the largest partial peak of each window of the caller's `spec`. Each partial peak is that
@@ -87,6 +92,12 @@ struct TransferResources {
     StagingPool up_staging{staging_buffers}, down_staging{staging_buffers};
 };
 
+// Returns a type of the size of samples that are copied as they are.
+PixelType moved_type(SampleStorage storage, PixelType type) {
+    if (storage == SampleStorage::plain) return type;
+    return is_complex(type) ? PixelType::uint32 : PixelType::uint16;
+}
+
 /// One call of the engine: uploads, filters and downloads its chunks.
 class FilterRun {
   public:
@@ -107,6 +118,12 @@ class FilterRun {
                       streams_.download) {}
 
     void run(const ChunkLayout& layout, char* memory, const ExecutionContext& context) {
+        if (result_.clamped) {
+            clamped_ = reinterpret_cast<index_t*>(memory);
+            check(cudaMemsetAsync(clamped_, 0, 2 * sizeof(index_t), streams_.compute),
+                  "counting clamped results");
+        }
+        memory += ChunkLayout::counter_bytes;
         for (ChunkSlot& slot : slots_) {
             slot.input = memory;
             slot.output = slot.input + layout.input_bytes;
@@ -127,6 +144,7 @@ class FilterRun {
         uploader_.finish();
         downloader_.finish();
         timeline_.finish();
+        if (clamped_) add_clamped();
     }
 
   private:
@@ -135,6 +153,16 @@ class FilterRun {
         index_t* positions = nullptr;  ///< positions of peaks
         CudaEvent uploaded, computed, downloaded;
     };
+
+    // Adds the device's counters to the caller's.
+    void add_clamped() const {
+        index_t counts[2] = {};
+        check(cudaMemcpyAsync(counts, clamped_, sizeof counts, cudaMemcpyDeviceToHost,
+                              streams_.compute),
+              "counting clamped results");
+        check(cudaStreamSynchronize(streams_.compute), "counting clamped results");
+        for (int i = 0; i < 2; ++i) result_.clamped[i] += counts[i];
+    }
 
     // Uploads the samples that a chunk's results need.
     SignalView upload(const FilterChunk& chunk, const ChunkSlot& slot) {
@@ -145,17 +173,18 @@ class FilterRun {
             std::min(signal_.first + signal_.count, chunk.range.end + halo_after(spec_));
         const index_t samples = std::max<index_t>(0, end - first);
         if (samples > 0) {
-            const auto* const from =
-                static_cast<const char*>(signal_.data) +
-                (chunk.first_signal * signal_.stride + first - signal_.first) * sample_bytes(spec_);
+            const PixelType type = moved_type(signal_.storage, spec_.sample_type());
+            const auto* const from = static_cast<const char*>(signal_.data) +
+                                     (chunk.first_signal * signal_.stride + first - signal_.first) *
+                                         convolume::sample_bytes(type);
             uploader_.upload({from,
-                              spec_.sample_type(),
+                              type,
                               {1, chunk.signal_count, samples},
                               {chunk.signal_count * signal_.stride, signal_.stride, 1}},
                              slot.input);
         }
         slot.uploaded.record(streams_.upload);
-        return {slot.input, chunk.signal_count, samples, first, samples};
+        return {slot.input, chunk.signal_count, samples, first, samples, signal_.storage};
     }
 
     void filter(const FilterChunk& chunk, const SignalView& uploaded, const ChunkSlot& slot,
@@ -168,6 +197,7 @@ class FilterRun {
         device_result.peak_positions = slot.positions;
         device_result.filter_stride = chunk.stored_count;
         device_result.signal_stride = spec_.filters * chunk.stored_count;
+        device_result.clamped = clamped_;
         timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
             prepared_.filters->run(uploaded, device_result, workspace, streams_.compute);
         });
@@ -179,9 +209,9 @@ class FilterRun {
         const Shape3 shape{chunk.signal_count, spec_.filters, chunk.stored_count};
         const Index3 strides{result_.signal_stride, result_.filter_stride, 1};
         const index_t to = chunk.first_signal * result_.signal_stride + chunk.stored_begin;
-        downloader_.download(slot.output,
-                             {static_cast<char*>(result_.data) + to * result_bytes(spec_),
-                              spec_.result_type(), shape, strides});
+        downloader_.download(
+            slot.output, {static_cast<char*>(result_.data) + to * spec_.result_bytes(),
+                          moved_type(spec_.result_storage, spec_.result_type()), shape, strides});
         if (slot.positions && result_.peak_positions)
             downloader_.download(  // positions are copied as float64, which has their size
                 reinterpret_cast<const char*>(slot.positions),
@@ -196,6 +226,7 @@ class FilterRun {
     const SignalView& signal_;
     const FilterResult& result_;
     std::array<ChunkSlot, chunks_in_flight> slots_;
+    index_t* clamped_ = nullptr;  ///< counters on the device
     Uploader uploader_;
     Downloader downloader_;
 };
@@ -224,10 +255,10 @@ class GpuFilterEngine : public FilterEngine {
         if (!cost) return cost;
         cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
         const double up = static_cast<double>(signals) * static_cast<double>(outputs + spec.taps) *
-                          static_cast<double>(sample_bytes(spec)) / bus_rates_.to_device;
+                          static_cast<double>(spec.signal_bytes()) / bus_rates_.to_device;
         const double down = static_cast<double>(signals) * static_cast<double>(spec.filters) *
                             static_cast<double>(spec.window.stored(outputs)) *
-                            static_cast<double>(result_bytes(spec)) / bus_rates_.to_host;
+                            static_cast<double>(spec.result_bytes()) / bus_rates_.to_host;
         const double slowest = std::max({up, down, cost->seconds});
         cost->seconds = slowest + BlockCost::hidden_share * (up + down + cost->seconds - slowest) +
                         GpuFilterTimes{}.call_s;
@@ -259,7 +290,7 @@ class GpuFilterEngine : public FilterEngine {
         // Partial peaks are compared on the host when all are downloaded.
         const index_t rows = checked_multiply(signal.signals, spec.filters);
         const index_t count = checked_multiply(rows, layout.chunks.stored_per_signal);
-        const Buffer values(checked_multiply(count, result_bytes(spec)), "partial peaks");
+        const Buffer values(checked_multiply(count, spec.result_bytes()), "partial peaks");
         const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
         FilterResult partial = result;
         partial.data = values.data();
@@ -280,7 +311,7 @@ class GpuFilterEngine : public FilterEngine {
         const index_t halo = spec.taps - 1 + halo_before(spec) + halo_after(spec);
         const index_t limit = pool_.limit_bytes();
         // Results that fill a slot, as if all of them were stored.
-        const index_t per_output = std::max(spec.filters * result_bytes(spec), sample_bytes(spec));
+        const index_t per_output = std::max(spec.filters * spec.result_bytes(), sample_bytes(spec));
         index_t outputs = std::max<index_t>(1, target_chunk_bytes / per_output);
         while (true) {
             ChunkLayout layout;
@@ -300,7 +331,7 @@ class GpuFilterEngine : public FilterEngine {
             }
             layout.input_bytes = aligned(checked_multiply(inputs, sample_bytes(spec)));
             stored = checked_multiply(stored, spec.filters);
-            layout.output_bytes = aligned(checked_multiply(stored, result_bytes(spec)));
+            layout.output_bytes = aligned(checked_multiply(stored, spec.result_bytes()));
             if (spec.window.kind == WindowPost::Kind::peak)
                 layout.positions_bytes =
                     aligned(checked_multiply(stored, index_t{sizeof(index_t)}));
@@ -351,6 +382,11 @@ class FilterProgram : public DeviceFilterProgram {
         filters_ = make_device_filters(spec, taps, rates, pool_, stream);
         workspace_bytes_ = filters_->workspace_bytes(signals, outputs);
         if (workspace_bytes_ > 0) workspace_ = pool_.take(workspace_bytes_, "a workspace");
+        if (spec.result_storage != SampleStorage::int16) return;
+        counters_ = pool_.take(counter_bytes, "counters of clamped results");
+        check(cudaMemsetAsync(counters_.get(), 0, counter_bytes, stream),
+              "counting clamped results");
+        check(cudaStreamSynchronize(stream), "counting clamped results");
     }
 
     const FilterCost& cost() const override { return cost_; }
@@ -358,8 +394,23 @@ class FilterProgram : public DeviceFilterProgram {
     void run(const SignalView& signal, const FilterResult& result, void* stream) override {
         const DeviceScope scope(device_);
         const auto cuda_stream = static_cast<cudaStream_t>(stream);
+        FilterResult counted = result;
+        counted.clamped = reinterpret_cast<index_t*>(counters_.get());
         order_.run(cuda_stream,
-                   [&] { filters_->run(signal, result, workspace_.get(), cuda_stream); });
+                   [&] { filters_->run(signal, counted, workspace_.get(), cuda_stream); });
+    }
+    ClampCount clamped(void* stream) override {
+        index_t counts[2] = {};
+        if (counters_.get() == nullptr) return {};
+        const DeviceScope scope(device_);
+        const auto cuda_stream = static_cast<cudaStream_t>(stream);
+        order_.run(cuda_stream, [&] {
+            check(cudaMemcpyAsync(counts, counters_.get(), sizeof counts, cudaMemcpyDeviceToHost,
+                                  cuda_stream),
+                  "counting clamped results");
+        });
+        check(cudaStreamSynchronize(cuda_stream), "counting clamped results");
+        return {counts[0], counts[1]};
     }
 
   private:
@@ -370,6 +421,8 @@ class FilterProgram : public DeviceFilterProgram {
     std::unique_ptr<DeviceFilters> filters_;
     DevicePool::BorrowedMemory workspace_;
     index_t workspace_bytes_ = 0;
+    static constexpr std::size_t counter_bytes = 2 * sizeof(index_t);
+    DevicePool::BorrowedMemory counters_;
 };
 
 }  // namespace

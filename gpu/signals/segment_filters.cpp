@@ -27,13 +27,13 @@ struct SegmentLayout {
 };
 
 // Returns the CUDA kernels that can filter as `spec` says, by increasing segment length; none if a
-// caller's function has no CUDA kernels.
+// caller's function has no CUDA kernels, or storage of 16 bits.
 const std::vector<SegmentCudaKernels>& segment_cuda_kernels(const FilterSpec& spec) {
     if (spec.function) {
         static const std::vector<SegmentCudaKernels> none;
         const auto* const function_kernels =
             static_cast<const FunctionCudaKernels*>(spec.function->device_kernels());
-        return function_kernels ? function_kernels->segments : none;
+        return function_kernels && spec.is_plain_storage() ? function_kernels->segments : none;
     }
     if (spec.precision == Precision::float32)
         return spec.complex_data ? plain_segment_kernels<float, true>()
@@ -151,7 +151,7 @@ class SegmentFilters : public DeviceFilters {
         const auto layout =
             segment_layout(spec_, cuda_kernel_, signal.signals, result.range.count(), rates_);
         SegmentJob<Real> job;
-        set_signal_and_result(signal, result, job);
+        set_signal_and_result(signal, result, spec_, job);
         job.twiddles = twiddles_;
         job.spectra = reinterpret_cast<const Complex<Real>*>(spectra_.get());
         job.positions = result.peak_positions;
@@ -170,7 +170,8 @@ class SegmentFilters : public DeviceFilters {
             function =
                 static_cast<const FunctionCudaKernels*>(spec_.function->device_kernels())->function;
         void* arguments[] = {&job, const_cast<void*>(function)};
-        launch_cuda_kernel(cuda_kernel_.filter, layout->blocks, cuda_kernel_, arguments, stream);
+        launch_cuda_kernel(job.storage.is_plain() ? cuda_kernel_.filter : cuda_kernel_.short_filter,
+                           layout->blocks, cuda_kernel_, arguments, stream);
     }
 
   private:

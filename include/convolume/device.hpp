@@ -249,9 +249,16 @@ class CONVOLUME_API DeviceFilterBank {
     SampleRange range() const;  ///< returns the range of results, as FilterBank::range()
     /// Returns the number of stored samples, as FilterBank::result_samples().
     index_t result_samples() const;
-    /// Returns the type of the signals that execute() takes: real or complex, of the precision.
+    /// Returns the type of the elements of signals that execute() takes: real or complex, of the
+    /// precision, or that of FilterOptions::signal_storage.
     PixelType sample_type() const;
-    PixelType result_type() const;
+    PixelType result_type() const;  ///< as FilterBank::result_type()
+    /// Return the number of elements of a sample: 2 for complex ones of 16 bits, else 1.
+    index_t sample_elements() const;
+    index_t result_elements() const;
+    /// Waits for the CUDA stream `stream`. Returns how many results of all executions were clamped
+    /// to the range of int16.
+    ClampCount clamped(DeviceStream stream = {}) const;
     /// Returns the bytes of device memory that the bank holds, beside the caller's arrays.
     index_t device_bytes() const;
     /// Returns the plan. Its seconds are those of one execution on the device.

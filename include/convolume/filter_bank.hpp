@@ -116,7 +116,8 @@ class CONVOLUME_API FilterBank {
     /// Plans, and transforms the filters. `filters` have any lengths and types. A view of shape (1,
     /// 1, M) is one filter, a view of shape (1, F, M) is F filters. Results are complex if
     /// `signal_type` or a filter is. Throws InvalidArgument (options, empty signal or bank),
-    /// BadData (NaN in a filter), Unavailable (no engine has the method), or OutOfMemory.
+    /// BadData (NaN in a filter), Unavailable (no engine has the method), or OutOfMemory. For other
+    /// storage than plain, `signal_type` only says whether signals are complex.
     FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                const FilterOptions& options = {}, const EngineChoice& engines = {},
                PixelType signal_type = PixelType::float32);
@@ -135,12 +136,18 @@ class CONVOLUME_API FilterBank {
     SampleRange range() const;
     /// Returns the number of samples that are stored for each filter of each signal.
     index_t result_samples() const;
+    /// Returns the type of the results' elements: with FilterOptions::result_storage
+    /// element_type(), else that of the computation.
     PixelType result_type() const;
+    /// Returns the number of elements of a stored sample: 2 for complex results of 16 bits, else 1.
+    index_t result_elements() const;
     FilterPlan plan() const;
 
     /// Filters signals in memory. `signals` has the shape (1, signals, samples), and any type, but
-    /// no complex one if the plan is real. `results` has the shape (signals, filters,
-    /// result_samples()), the type result_type() and contiguous x. `peak_positions`, contiguous,
+    /// no complex one if the plan is real. In 16 bits, it has the element_type() of the storage,
+    /// and two elements for each complex sample. `results` has the shape (signals, filters,
+    /// result_samples() · result_elements()), the type result_type() and contiguous x. Values
+    /// clamped to int16 are counted in the report. `peak_positions`, contiguous,
     /// gets the position of each result in the full result; it may be null. Throws InvalidArgument,
     /// BadData (NaN under NanPolicy::error), OutOfMemory, or Cancelled.
     ExecutionReport execute(const ConstImageView& signals, const ImageView& results,

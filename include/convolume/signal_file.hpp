@@ -34,6 +34,8 @@ enum class StoredType {
     ci8,   ///< complex: int8 real and imaginary part
     ci16,  ///< complex: int16 real and imaginary part
     ci32,  ///< complex: int32 real and imaginary part
+    float16,   ///< IEEE 754, 16 bits; read as float32
+    bfloat16,  ///< upper half of a float32; read as float32
 };
 
 /// Returns the type's name, such as "int16", "complex64" or "ci16".
@@ -172,8 +174,8 @@ CONVOLUME_API SampleType sample_type_of(PixelType type);
 struct CreateSignalOptions {
     bool overwrite = false;  ///< whether a file of that name may be replaced
     std::string software;    ///< name of the program that makes the file, for HDF5 and WAV
-    /// Type of the stored samples, for files whose extension does not name it: .raw, .bin and .wav.
-    /// Integers are rounded and clamped.
+    /// Type of the stored samples, for files whose extension does not name it: .raw, .bin, .wav
+    /// and, of real samples, .npy. Integers are rounded and clamped.
     std::optional<StoredType> stored{};
     std::optional<double> sampling_rate_hz{};  ///< samples a second; WAV requires it
 };
@@ -214,10 +216,11 @@ class CONVOLUME_API SignalWriter {
 ///     .f32, .c64, .i16, .ci16, …                 raw, of the type that the extension names
 ///     .raw, .bin                                 raw, of any type
 ///
-/// WAV files store float32, or options.stored. If a raw extension names a floating-point type
-/// (stored_type_of_name()), it must be that of the samples. One row may have unknown_samples,
-/// except in HDF5; the file then ends with the last sample that is written. Throws OutputExists,
-/// CannotCreate, IoError (no space), InvalidArgument, or Unavailable.
+/// WAV files store float32, and NPY files the samples' type, or options.stored. If a raw extension
+/// names a floating-point type of more than 16 bits (stored_type_of_name()), it must be that of the
+/// samples. One row may have unknown_samples, except in HDF5; the file then ends with the last
+/// sample that is written. Throws OutputExists, CannotCreate, IoError (no space), InvalidArgument,
+/// or Unavailable.
 /// @code{.cpp}
 /// io::CreateSignalOptions options;
 /// options.overwrite = true;

@@ -25,8 +25,8 @@ std::optional<StoredType> raw_stored_type(const std::string& path, SampleType ty
                                       ": its name says ", to_string(*named),
                                       "; change one of them"));
     if (*named == stored_type_of(type) ||
-        (is_integer(*named) && *named != StoredType::int64 && type != SampleType::int64 &&
-         is_complex(*named) == is_complex(stored_type_of(type))))
+        ((is_integer(*named) || is_short_float(*named)) && *named != StoredType::int64 &&
+         type != SampleType::int64 && is_complex(*named) == is_complex(stored_type_of(type))))
         return named;
     constexpr std::pair<SampleType, const char*> fitting[] = {
         {SampleType::float32, "*.f32"},
@@ -196,10 +196,7 @@ std::unique_ptr<SignalWriter> create_signal(const std::string& path,
         return create_raw_signal(signals);
     }
     if (has_extension(spec.file, ".wav")) return create_wav_signal(signals);
-    if (has_extension(spec.file, ".npy")) {
-        refuse_stored(signals);
-        return create_npy_signal(signals);
-    }
+    if (has_extension(spec.file, ".npy")) return create_npy_signal(signals);
     throw InvalidArgument(
         message("the extension of ", path,
                 " names no format that signals are written in; "

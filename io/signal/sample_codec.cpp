@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "convolume/filter_options.hpp"
 #include "convolume/signal_file.hpp"
 #include "io/image_file.hpp"
 #include "io/samples.hpp"
@@ -28,6 +29,26 @@ void widen(void* data, index_t count, bool swapped, double zero = 0) {
         std::memcpy(&number, from, sizeof(number));
         const auto value = static_cast<To>(static_cast<double>(number) - zero);
         std::memcpy(to, &value, sizeof(value));
+    }
+}
+
+SampleStorage storage_of(StoredType type) {
+    return type == StoredType::float16 ? SampleStorage::float16 : SampleStorage::bfloat16;
+}
+
+/// Converts `count` floats of 16 bits, at the end of memory for the same count of float32.
+void widen_short_floats(void* data, index_t count, StoredType type, bool swapped) {
+    auto* to = static_cast<float*>(data);
+    const char* from = static_cast<const char*>(data) + count * 2;
+    if (swapped) swap_bytes(static_cast<char*>(data) + count * 2, count, 2);
+    std::uint16_t words[512];
+    while (count > 0) {
+        const index_t now = std::min(count, static_cast<index_t>(std::size(words)));
+        std::memcpy(words, from, static_cast<std::size_t>(now) * sizeof(words[0]));
+        decode_samples(words, now, storage_of(type), to);
+        to += now;
+        from += now * 2;
+        count -= now;
     }
 }
 
@@ -91,6 +112,8 @@ constexpr StoredTypeInfo stored_type_table[] = {
     {StoredType::ci8, "ci8", ".ci8", ".cs8", 2, PixelType::complex64},
     {StoredType::ci16, "ci16", ".ci16", ".cs16", 4, PixelType::complex64},
     {StoredType::ci32, "ci32", ".ci32", ".cs32", 8, PixelType::complex128},
+    {StoredType::float16, "float16", ".f16", "", 2, PixelType::float32},
+    {StoredType::bfloat16, "bfloat16", ".bf16", "", 2, PixelType::float32},
 };
 
 const StoredTypeInfo& info_of(StoredType type) {
@@ -125,6 +148,9 @@ void decode(void* samples, index_t count, StoredType type, bool swapped) {
             return widen<std::int32_t, double>(samples, 2 * count, swapped);
         case StoredType::int64:
             return widen<std::int64_t, double>(samples, count, swapped);
+        case StoredType::float16:
+        case StoredType::bfloat16:
+            return widen_short_floats(samples, count, type, swapped);
         default:
             if (swapped) swap_pixels(samples, count, read_type(type));
     }
@@ -170,9 +196,26 @@ const void* SampleEncoder::encode_group(const void* samples, index_t count) {
         from.type = PixelType::float64;
     }
     bytes_.resize(static_cast<std::size_t>(count * bytes_of(stored_)));
+    if (is_short_float(stored_)) return encode_short_floats(samples, count);
     clamped_ += convert_pixels(line(samples, from.type, numbers),
                                {bytes_.data(), to.type, {1, 1, numbers}, {numbers, numbers, 1}});
     return bytes_.data();
+}
+
+const void* SampleEncoder::encode_short_floats(const void* samples, index_t count) {
+    const auto* singles = static_cast<const float*>(samples);
+    if (type_ != SampleType::float32) {
+        singles_.resize(static_cast<std::size_t>(count));
+        convert_pixels(line(samples, components_of(type_).type, count),
+                       {singles_.data(), PixelType::float32, {1, 1, count}, {count, count, 1}});
+        singles = singles_.data();
+    }
+    encode_samples(singles, count, storage_of(stored_), bytes_.data());
+    return bytes_.data();
+}
+
+bool is_short_float(StoredType type) {
+    return type == StoredType::float16 || type == StoredType::bfloat16;
 }
 
 const char* to_string(StoredType type) {
@@ -215,6 +258,8 @@ bool is_complex(StoredType type) {
 
 bool is_integer(StoredType type) {
     switch (type) {
+        case StoredType::float16:
+        case StoredType::bfloat16:
         case StoredType::float32:
         case StoredType::float64:
         case StoredType::complex64:

@@ -13,6 +13,9 @@ namespace convolume::io {
 /// Returns the default type in which samples of `type` are stored.
 StoredType stored_type_of(SampleType type);
 
+/// Returns whether samples are floating-point numbers of 16 bits.
+bool is_short_float(StoredType type);
+
 /// Returns the address where the stored bytes must be placed before decode(). This is the end of
 /// the memory for `count` samples of read_type(type).
 void* stored_bytes_address(void* samples, index_t count, StoredType type);
@@ -35,11 +38,13 @@ class SampleEncoder {
 
   private:
     const void* encode_group(const void* samples, index_t count);
+    const void* encode_short_floats(const void* samples, index_t count);
 
     SampleType type_;
     StoredType stored_;
     bool needs_no_conversion_;
     std::vector<double> shifted_;  // samples with the offset of cu8 added
+    std::vector<float> singles_;   // samples that are rounded to 16 bits
     std::vector<char> bytes_;
     ClampCount clamped_;
 };

@@ -30,6 +30,17 @@ void bind_device_filter_bank(nb::module_& module) {
         .def_prop_ro("result_type", [](const DeviceFilterBank& self) { return self.result_type(); })
         .def_prop_ro("device_bytes", &DeviceFilterBank::device_bytes)
         .def(
+            "clamped",
+            [](const DeviceFilterBank& self, std::uintptr_t stream) {
+                ClampCount count;
+                {
+                    const nb::gil_scoped_release released;
+                    count = self.clamped(DeviceStream(pointer<CUstream_st>(stream)));
+                }
+                return nb::make_tuple(count.low, count.high);
+            },
+            nb::arg("stream"))
+        .def(
             "execute",
             [](const DeviceFilterBank& self, std::uintptr_t signals, std::uintptr_t results,
                std::uintptr_t positions, std::uintptr_t stream) {
@@ -80,9 +91,11 @@ void bind_filters(nb::module_& module) {
                 const ConstImageView from = view(signals);
                 const ImageView to = view(results);
                 index_t* const peaks = positions ? positions->data() : nullptr;
+                ExecutionReport done;
                 run_released(self.plan().seconds, progress, [&](const ExecutionContext& context) {
-                    self.execute(from, to, peaks, context);
+                    done = self.execute(from, to, peaks, context);
                 });
+                return nb::make_tuple(done.clamped_low, done.clamped_high);
             },
             nb::arg("signals"), nb::arg("results"), nb::arg("positions") = nb::none(),
             nb::arg("progress") = nb::none());

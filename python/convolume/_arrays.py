@@ -132,12 +132,13 @@ def give_back(result: np.ndarray, like: Any) -> Any:
     return _xarray.in_form_of(result, like) if _xarray.is_data_array(like) else result
 
 
-def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Checks the caller's array for a result, in host memory, and returns it as a NumPy array of the same memory."""
+def writable(out: Any, shape: tuple[int, ...], *others: np.dtype[Any]) -> np.ndarray:
+    """Checks the caller's array for a result, in host memory, and returns it as a NumPy array of the same memory. Its
+    type is one of TYPES, or one of `others`."""
     array: np.ndarray = out if isinstance(out, np.ndarray) else _shared(out)
     if array.shape != shape:
         raise InvalidArgument(f"out has the shape {array.shape} where the result has {shape}")
-    if array.dtype not in TYPES:
+    if array.dtype not in TYPES and array.dtype not in others:
         raise InvalidArgument(f"out is of type {array.dtype}, which results are not written in")
     if not array.flags.writeable:
         raise InvalidArgument("out cannot be written: its memory is read-only")

@@ -55,7 +55,7 @@ def library_of(array: Any) -> str:
     return type(array).__module__.partition(".")[0]
 
 
-def _stream_address(stream: Any) -> int:
+def stream_address(stream: Any) -> int:
     for name in ("cuda_stream", "ptr"):
         if hasattr(stream, name):
             return int(getattr(stream, name))
@@ -74,7 +74,7 @@ def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]
     if stream is None or library not in ("cupy", "torch"):
         return contextlib.nullcontext()
     cuda: Any = importlib.import_module(library).cuda
-    own = stream if library_of(stream) == library else cuda.ExternalStream(_stream_address(stream))
+    own = stream if library_of(stream) == library else cuda.ExternalStream(stream_address(stream))
     return cuda.stream(own) if library == "torch" else own  # type: ignore[no-any-return]
 
 
@@ -94,13 +94,17 @@ class DeviceArray:
     given: str = ""
 
     @classmethod
-    def of(cls, array: Any, what: str) -> "DeviceArray":
+    def of(cls, array: Any, what: str, *others: np.dtype[Any]) -> "DeviceArray":
+        """Returns the array with its facts. Its type is one of TYPES, or one of `others`."""
         given, array = library_of(array), known(array, what)
         library = library_of(array)
         array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
-        facts = array.__cuda_array_interface__
+        try:
+            facts = array.__cuda_array_interface__
+        except (AttributeError, TypeError):  # PyTorch has types that NumPy does not have
+            raise InvalidArgument(f"{what} is of type {array.dtype}: convert it to float32 first") from None
         dtype: np.dtype[Any] = np.dtype(facts["typestr"])
-        if dtype not in TYPES:
+        if dtype not in TYPES and dtype not in others:
             raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
         device = int(array.__dlpack_device__()[1])
         return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library, given)
@@ -108,7 +112,8 @@ class DeviceArray:
     @classmethod
     def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
         """Checks a contiguous array for a result, and returns it. Its type must be `dtype`, if that is not None."""
-        found = cls.of(out, "out") if is_on_gpu(out) and library_of(out) in ("cupy", "torch") else None
+        others = () if dtype is None else (dtype,)
+        found = cls.of(out, "out", *others) if is_on_gpu(out) and library_of(out) in ("cupy", "torch") else None
         # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
@@ -127,11 +132,11 @@ class DeviceArray:
         if axis == len(self.shape) - 1:
             return self
         module: Any = importlib.import_module(self.library)
-        return DeviceArray.of(module.moveaxis(self.array, axis, -1), "the array")
+        return DeviceArray.of(module.moveaxis(self.array, axis, -1), "the array", self.dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array on the same GPU."""
-        return DeviceArray.of(self.empty_of_any(shape, dtype), "the result")
+        return DeviceArray.of(self.empty_of_any(shape, dtype), "the result", dtype)
 
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute
@@ -170,7 +175,7 @@ class DeviceArray:
         if given is None:
             given = (module.cuda.current_stream(self.array.device) if self.library == "torch"
                      else module.cuda.get_current_stream())
-        return _stream_address(given)
+        return stream_address(given)
 
 
 def to_host(array: Any, what: str) -> np.ndarray:

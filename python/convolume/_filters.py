@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, writable
-from ._device import DeviceArray, address_of, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument
+from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
+from ._errors import InvalidArgument, Unavailable, warn_of_clamped
 from ._options import Mode, Nan, Precision, defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
@@ -34,6 +34,9 @@ class _CommonKeywords(Devices, total=False):
     method: FilterMethod
     nan: Nan
     precision: Precision | None
+    output_dtype: Any
+    scale: float | None
+    output_scale: float
 
 
 class BankKeywords(_CommonKeywords, total=False):
@@ -52,7 +55,7 @@ class FilterKeywords(_CommonKeywords, total=False):
 
 def _defaults(keywords: Any) -> dict[str, Any]:
     return defaults_of(keywords, "FilterOptions", axis=-1, dtype=np.float32, post=None, window=None, positions=False,
-                       precision=None)
+                       precision=None, output_dtype=None, scale=None, output_scale=1.0)
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,72 @@ def _taps(array: Any, what: str) -> np.ndarray:
     return to_host(array, what) if is_on_gpu(array) else readable(array, what)
 
 
+def type_of(dtype: Any) -> np.dtype[Any]:
+    """Returns a NumPy type, also if its name is one of ml_dtypes."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        try:
+            return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        except ImportError:
+            raise Unavailable("bfloat16 is a type of the package ml_dtypes: install it") from None
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
+
+
+def _is_short_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.isnative and dtype.name in ("float16", "bfloat16")
+
+
+def _signals(array: Any) -> np.ndarray:
+    """Returns signals as a NumPy array: floats of 16 bits as they are, others of a type that is computed with."""
+    if type(array) is np.ndarray and _is_short_float(array.dtype):
+        return array
+    return readable(array, "the signals")
+
+
+def _words(array: np.ndarray) -> np.ndarray:
+    """Returns floats of 16 bits as the integers that hold their bits, and other arrays themselves."""
+    return array.view(np.uint16) if _is_short_float(array.dtype) else array
+
+
+class _Storage:
+    """Types of signals and results in memory, if they have 16 bits; else None."""
+
+    def __init__(self, dtype: np.dtype[Any], complex_data: bool, arguments: dict[str, Any]) -> None:
+        self.options: dict[str, Any] = {}
+        output, scale = arguments.pop("output_dtype", None), arguments.pop("scale", None)
+        output_scale = arguments.pop("output_scale", 1.0)
+        self.wanted = None if output is None else type_of(output)
+        is_single = not complex_data and arguments.get("precision") != "float64"
+        is_short = _is_short_float(dtype) or (dtype == np.int16 and scale is not None)
+        self.signals = dtype if is_short and is_single else None
+        if scale is not None and (self.signals is None or dtype != np.int16):
+            raise InvalidArgument("scale is the value of one step of real int16 signals, which are filtered in float32")
+        has_short = self.wanted is not None and (_is_short_float(self.wanted) or self.wanted == np.int16)
+        self.results = self.wanted if has_short else None
+        if output_scale != 1 and self.results != np.int16:
+            raise InvalidArgument("output_scale is the value of one step of int16 results: pass output_dtype='int16'")
+        if self.results is not None and complex_data and arguments.get("post") != "power":
+            raise InvalidArgument(f"complex results are not stored as {self.results}: leave out output_dtype")
+        for name, kind, step in (("signal", self.signals, scale), ("result", self.results, output_scale)):
+            if kind is not None:
+                self.options[f"{name}_storage"] = kind.name
+                self.options[f"{name}_scale"] = 1.0 if step is None else step
+
+    def result_type(self, natural: np.dtype[Any]) -> np.dtype[Any]:
+        """Returns the type of results that are computed as `natural`."""
+        if self.results is not None:
+            return self.results
+        if self.wanted is not None and self.wanted != natural:
+            raise InvalidArgument(f"results are {natural} here and are not stored as {self.wanted}: leave out "
+                                  "output_dtype, or choose float16, bfloat16 or int16")
+        return natural
+
+    def check(self, dtype: np.dtype[Any]) -> None:
+        if self.signals is not None and dtype != self.signals:
+            raise InvalidArgument(f"the signals are {dtype} where this bank was planned for {self.signals}: convert "
+                                  "them, or plan a bank with their dtype")
+
+
 class _Problem:
     """A filter problem before it is planned: shape and type of the signals, filters and options."""
 
@@ -111,7 +180,13 @@ class _Problem:
         self.rows = _bank(filters)
         self.single = bool(getattr(filters, "ndim", 0) == 1
                            or isinstance(filters, (list, tuple)) and np.isscalar(filters[0]))
-        self.dtype = readable(np.empty(0, dtype), "dtype").dtype
+        self.given_arguments = {**arguments, "dtype": getattr(dtype, "name", dtype)}
+        kind = type_of(dtype)
+        complex_data = any(one.kind == "c" for one in (kind, *(row.dtype for row in self.rows)))
+        self.storage = _Storage(kind, complex_data, arguments)
+        self.dtype = np.dtype(np.float32) if _is_short_float(kind) else readable(np.empty(0, kind), "dtype").dtype
+        if self.storage.options and arguments.get("precision") is None:
+            arguments["precision"] = "float32"
         if arguments.get("precision") is None:
             double = is_double(self.dtype, *(row.dtype for row in self.rows))
             arguments["precision"] = "float64" if double else "float32"
@@ -122,7 +197,7 @@ class _Problem:
             raise InvalidArgument("positions are those of peaks: pass window=('peak', n)")
         self.options = _core.FilterOptions(**{
             name: value for name, value in arguments.items()
-            if name not in Devices.__annotations__ and name not in ("axis", "positions")})
+            if name not in Devices.__annotations__ and name not in ("axis", "positions")}, **self.storage.options)
         batch = self.shape[:self.axis] + self.shape[self.axis + 1:]
         self.signals = int(np.prod(batch, dtype=np.int64))
         self.batch = batch
@@ -143,6 +218,8 @@ class _Problem:
                                 self.dtype)
 
     def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceFilterBank:
+        if _is_short_float(dtype):
+            dtype = np.dtype(np.float32)
         return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype)
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
@@ -152,10 +229,13 @@ class _Problem:
 
 def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, samples: np.ndarray, out: Any,
                     progress: Progress) -> Any:
+    problem.storage.check(samples.dtype)
+    if problem.storage.signals is None and _is_short_float(samples.dtype):
+        samples = samples.astype(np.float32)
     flat = np.moveaxis(samples, problem.axis, -1).reshape(problem.signals, problem.shape[problem.axis])
     shape = (problem.signals, len(problem.rows), bank.result_samples)
-    kind: np.dtype[Any] = bank.result_type
-    target = None if out is None else writable(out, problem.result_shape(bank.result_samples))
+    kind = problem.storage.result_type(bank.result_type)
+    target = None if out is None else writable(out, problem.result_shape(bank.result_samples), kind)
     if target is not None and target.dtype != kind:
         raise InvalidArgument(f"out is of type {target.dtype} where the results are {kind}")
     straight = (target is not None and target.flags.c_contiguous and problem.axis == len(problem.shape) - 1
@@ -163,7 +243,8 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
     results = target.reshape(shape) if target is not None and straight else np.empty(shape, kind)
     where = np.empty(shape, np.int64) if problem.positions else None
     with progress_bar(progress) as report:
-        bank.execute(flat, results, where, report)
+        low, high = bank.execute(_words(flat), _words(results), where, report)
+    warn_of_clamped(low, high, kind)
     if target is None:
         given: Any = problem.shaped(results)
         if samples is not signals:
@@ -180,10 +261,13 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
 
 def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: DeviceArray, out: Any,
                    stream: Any) -> Any:
-    kind, is_last = bank.result_type, problem.axis == len(problem.shape) - 1
+    problem.storage.check(signals.dtype)
+    kind, is_last = problem.storage.result_type(bank.result_type), problem.axis == len(problem.shape) - 1
     filters = () if problem.single else (len(problem.rows),)
     straight = (*problem.batch, *filters, bank.result_samples)  # the results' shape with the samples last
-    samples = signals.along_last(problem.axis).of_type(bank.sample_type)
+    samples = signals.along_last(problem.axis)
+    if problem.storage.signals is None:
+        samples = samples.of_type(bank.sample_type)
     target = (None if out is None
               else DeviceArray.target(out, problem.result_shape(bank.result_samples), kind, signals.device))
     results = target if target is not None and is_last else signals.empty(straight, kind)
@@ -220,8 +304,9 @@ class FilterBank:
     axis : int
         Axis of the samples.
     dtype : type, optional
-        Type of the signals that will come. It sets the precision, and whether they are complex.
-    mode, span, origin, post, window, positions, method
+        Type of the signals that will come. It sets the precision, and whether they are complex. Signals must have it
+        if it is float16 or bfloat16, or int16 with a `scale`.
+    mode, span, origin, post, window, positions, method, output_dtype, scale, output_scale
         See :func:`filter_bank`.
     nan, precision
         See :class:`Convolver`.
@@ -266,7 +351,15 @@ class FilterBank:
     @property
     def dtype(self) -> np.dtype:
         """The type of results."""
-        return self._core.result_type
+        return self._problem.storage.result_type(self._core.result_type)
+
+    def clamped(self, stream: Any = None) -> tuple[int, int]:
+        """Returns how many int16 results for signals in a GPU's memory, of all calls, were below and above its range.
+
+        It waits for the work on `stream`, None for CUDA's default stream. For signals in host memory, calls warn.
+        """
+        counts = [bank.clamped(0 if stream is None else stream_address(stream)) for bank in self._on_gpus.values()]
+        return sum(low for low, _ in counts), sum(high for _, high in counts)
 
     def __call__(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """Filters signals of `shape`, with any type and strides.
@@ -293,28 +386,28 @@ class FilterBank:
         problem = self._problem
         if type(signals) is not np.ndarray and is_on_gpu(signals):
             with on_stream(signals, stream):
-                there = DeviceArray.of(signals, "the signals")
+                there = DeviceArray.of(signals, "the signals", np.dtype(np.float16))
                 problem.check_shape(there.shape)
                 key = there.device, there.dtype.kind == "c"
                 if key not in self._on_gpus:
                     self._on_gpus[key] = problem.for_arrays_on(there.device, there.dtype)
                 return _filter_on_gpu(self._on_gpus[key], problem, there, out, stream)
-        samples = readable(signals, "the signals")
+        samples = _signals(signals)
         problem.check_shape(samples.shape)
         return _filter_on_host(self._core, problem, signals, samples, out, progress)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem
         filters = problem.rows[0] if problem.single else problem.rows
-        return _planned, (problem.shape, filters, problem.dtype.name, problem.arguments)
+        return _planned, (problem.shape, filters, problem.given_arguments)
 
     def __repr__(self) -> str:
         plan = self.plan
         return f"<FilterBank {self.shape} -> {self.result_shape}, {plan.method} on {plan.engine}>"
 
 
-def _planned(shape: tuple[int, ...], filters: Any, dtype: str, arguments: dict[str, Any]) -> FilterBank:
-    return FilterBank(shape, filters, dtype=dtype, **arguments)
+def _planned(shape: tuple[int, ...], filters: Any, arguments: dict[str, Any]) -> FilterBank:
+    return FilterBank(shape, filters, **arguments)
 
 
 @with_keywords(FilterKeywords, _defaults(FilterKeywords))
@@ -341,6 +434,12 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
         Keep one of n consecutive results: the first, or the largest.
     positions : bool
         With peaks: also return their positions.
+    output_dtype : type, optional
+        float16, int16, or bfloat16 of the package ml_dtypes: store real results in 16 bits, which are less to move.
+        Signals of these types are read as they are. Sums are computed in float32. int16 results are rounded and
+        clamped, and a :class:`ConvolumeWarning` tells how many were clamped.
+    scale, output_scale : float
+        Value of one step of int16 signals and of int16 results.
     out : array, optional
         Receives the results, in their shape and type.
     stream : stream of CuPy or PyTorch, or int, optional
@@ -366,15 +465,18 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
     >>> import numpy as np, convolume
     >>> convolume.filter_bank([1., 2., 3., 4.], [1., 1.], origin="causal", device="cpu")
     array([1., 3., 5., 7.])
+    >>> halves = np.array([1, 2, 3, 4], np.float16)
+    >>> convolume.filter_bank(halves, [1., 1.], origin="causal", output_dtype="float16", device="cpu")
+    array([1., 3., 5., 7.], dtype=float16)
     """
     arguments: dict[str, Any] = {name: value for name, value in options.items()
                                  if name in _CommonKeywords.__annotations__}
     out, stream = options.get("out"), options.get("stream")
     if type(signals) is not np.ndarray and is_on_gpu(signals):
         with on_stream(signals, stream):
-            there = DeviceArray.of(signals, "the signals")
+            there = DeviceArray.of(signals, "the signals", np.dtype(np.float16))
             problem = _Problem(there.shape, filters, there.dtype, arguments)
             return _filter_on_gpu(problem.for_arrays_on(there.device, there.dtype), problem, there, out, stream)
-    samples = readable(signals, "the signals")
+    samples = _signals(signals)
     problem = _Problem(samples.shape, filters, samples.dtype, arguments)
     return _filter_on_host(problem.for_host_arrays(), problem, signals, samples, out, options.get("progress"))

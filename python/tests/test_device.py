@@ -155,6 +155,32 @@ def test_filters_against_numpy(library, random, mode, dtype, taps):
         np.testing.assert_allclose(got[i, j, k], want, rtol=0, atol=near * np.abs(full).max())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "int16"])
+def test_storage_of_16_bits_on_a_gpu(library, random, dtype):
+    signals = (50 * random.standard_normal((2, 50_001))).astype(dtype)
+    taps = random.standard_normal((3, 65)).astype(np.float32)
+    steps = {"scale": 1.0, "output_scale": 0.0625} if dtype == "int16" else {}
+    bank = convolume.FilterBank(signals.shape, taps, dtype=dtype, output_dtype=dtype, **steps)
+    got = bank(on_gpu(library, signals))
+    assert type(got).__module__.partition(".")[0] == library.__name__
+    got = on_host(got)
+    assert got.dtype == dtype
+    step = steps.get("output_scale", 1.0)
+    want = np.array([[np.convolve(one.astype(np.float64), row)[32:][:50_001] for row in taps] for one in signals]) / step
+    near = 5e-6 * np.abs(want).max()
+    if dtype == "int16":
+        low, high = (np.rint(want + error).clip(-32768, 32767) for error in (-near, near))
+        assert bank.clamped() == (int((np.rint(want) < -32768).sum()), int((np.rint(want) > 32767).sum()))
+    else:
+        low, high = ((want + error).astype(dtype).astype(np.float64) for error in (-near, near))
+        plain = on_host(convolume.filter_bank(on_gpu(library, signals), taps))
+        np.testing.assert_allclose(plain, want, rtol=0, atol=near)
+    assert (low <= got).all() and (got <= high).all()
+    out = on_gpu(library, np.zeros(bank.result_shape, dtype))
+    assert bank(on_gpu(library, signals), out) is out
+    assert (on_host(out) == got).all()
+
+
 def test_peaks_on_a_gpu(library, random):
     signal = random.standard_normal((3, 20_000)).astype(np.float32)
     bank = random.standard_normal((2, 33)).astype(np.float32)

@@ -2,6 +2,7 @@
 """Tests of filter banks, against numpy.convolve."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -112,3 +113,67 @@ def test_results_into_an_array(axis):
     for bad in (np.zeros(want.shape), np.zeros(want.shape[1:], np.float32), [0.0]):
         with pytest.raises(ValueError, match="out"):
             convolume.filter_bank(signals, taps, axis=axis, device="cpu", out=bad)
+
+
+def _rounded(values, dtype, step=1.0):
+    """Rounds float64 values to a storage of 16 bits, ties to even, and counts those that int16 clamps."""
+    if dtype != np.int16:
+        return values.astype(dtype), 0, 0
+    whole = np.rint(values / step)
+    return whole.clip(-32768, 32767).astype(dtype), int((whole < -32768).sum()), int((whole > 32767).sum())
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "int16"])
+@pytest.mark.parametrize("method", ["direct", "overlap-save", "overlap-add", "partitioned"])
+def test_storage_of_16_bits(name, method):
+    dtype = np.dtype(pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+    random = np.random.default_rng(6)
+    values, taps = 10 * random.standard_normal((2, 3000)), random.standard_normal((3, 65)).astype(np.float32)
+    steps = {"scale": 1 / 64, "output_scale": 1 / 200} if name == "int16" else {}
+    signals, _, _ = _rounded(values, dtype, steps.get("scale", 1))
+    exact = signals.astype(np.float64) * steps.get("scale", 1)
+    want = np.array([[np.convolve(one, row)[32:][:3000] for row in taps.astype(np.float64)] for one in exact])
+    near = 5e-6 * np.abs(want).max()
+    bank = convolume.FilterBank(signals.shape, taps, dtype=dtype, output_dtype=name, method=method, device="cpu", **steps)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        got = bank(signals)
+    assert got.dtype == bank.dtype == dtype
+    low, clamped_low, clamped_high = _rounded(want - near, dtype, steps.get("output_scale", 1))
+    high, _, _ = _rounded(want + near, dtype, steps.get("output_scale", 1))
+    numbers = got.astype(np.float64)
+    assert (low.astype(np.float64) <= numbers).all() and (numbers <= high.astype(np.float64)).all()
+    if name == "int16":
+        assert clamped_low > 10
+        assert f"{clamped_low} values below and {clamped_high} above the range of int16" in str(found[0].message)
+    else:
+        assert not found
+    out = np.empty((2, 3, 3000), dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert (pickle.loads(pickle.dumps(bank))(signals[:, ::-1][:, ::-1]) == got).all()
+        assert convolume.filter_bank(signals, taps, output_dtype=dtype, method=method, device="cpu", out=out,
+                                     **steps) is out
+    assert (out == got).all()
+    # Results in float32 are those of signals in float32.
+    plain = convolume.filter_bank(signals, taps, method=method, device="cpu", **{key: steps[key] for key in steps
+                                                                                  if key == "scale"})
+    assert plain.dtype == np.float32
+    np.testing.assert_allclose(plain, want, rtol=0, atol=near)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"output_dtype": "uint8"}, "not stored as uint8"), ({"output_dtype": "float64"}, "not stored as float64"),
+    ({"scale": 0.5}, "int16 signals"), ({"output_scale": 2}, "int16 results"),
+    ({"output_dtype": "float16", "window": ("peak", 5)}, "peaks"),
+    ({"output_dtype": "float16", "precision": "float64"}, "float32"),
+])
+def test_storage_that_is_refused(options, words):
+    signal = np.ones(100, np.float16)
+    with pytest.raises(ValueError, match=words):
+        convolume.filter_bank(signal, np.ones(5, np.float32), device="cpu", **options)
+    with pytest.raises(ValueError, match="complex results are not stored as float16"):
+        convolume.filter_bank(signal, [1j], output_dtype="float16", device="cpu")
+    bank = convolume.FilterBank((100,), [1.0], dtype="float16", device="cpu")
+    with pytest.raises(ValueError, match="float32 where this bank was planned for float16"):
+        bank(signal.astype(np.float32))

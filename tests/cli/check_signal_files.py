@@ -106,7 +106,7 @@ def check_pairs():
     for arguments, status, names in (
             (["x.f32", "one.f64", "-o", "z.ci16"], 2, "*.f32"), (["y.c128", "one.f64", "-o", "z.i16"], 2, "*.ci16"),
             (["x.f32", "one.f64", "-o", "z.i16", "--output-type", "i8"], 2, "z.i16"),
-            (["x.f32", "one.f64", "-o", "z.npy", "--output-type", "i8"], 2, "(--output-type)"),
+            (["x.f32", "one.f64", "-o", "z.npy", "--output-type", "bf16"], 2, "(--output-type)"),
             (["x.f32", "one.f64", "-o", "z.npy", "--header", "32"], 2, "(--header)"),
             (["x.f32", "one.f64", "-o", "z.npy", "--header", "31"], 65, "after its header"),
             (["y.npy", "one.f64", "-o", "z.npy", "--header", "31"], 2, "(--header, --byte-order)"),
@@ -114,6 +114,31 @@ def check_pairs():
             (["x.f32", "one.f64", "-o", "z.npy", "--rate", "8000"], 2, "--rate")):
         run(["filter", *arguments, "-q"], status, names)
         check(not [f for f in os.listdir(".") if f.startswith("z.")], arguments, "left a file")
+
+
+def check_short_samples():
+    """Tests floats of 16 bits in raw and NPY files, against NumPy's rounding."""
+    x = rng.standard_normal(500).astype("f4")
+    np.array([1.0], "f4").tofile("one.f32")
+    x.tofile("x.f32")
+    halves, upper = x.astype("<f2"), x.view("<u4")
+    rounded = ((upper + 0x7FFF + (upper >> 16 & 1)) >> 16).astype("<u2")  # bfloat16, ties to even
+    direct = ("--method", "direct")  # a filter of one tap leaves samples as they are
+    filtered_by_command("x.f32", "one.f32", "-o", "y.f16", *direct)
+    check(np.array_equal(np.fromfile("y.f16", "<f2"), halves), "float16 is written otherwise")
+    filtered_by_command("x.f32", "one.f32", "-o", "y.bf16", *direct)
+    check(np.array_equal(np.fromfile("y.bf16", "<u2"), rounded), "bfloat16 is written otherwise")
+    for name, want in (("y.f16", halves.astype("f4")), ("y.bf16", (rounded.astype("u4") << 16).view("f4"))):
+        filtered_by_command(name, "one.f32", "-o", "z.npy", *direct)
+        check(np.array_equal(np.load("z.npy"), want), name, "is read otherwise")
+        np.fromfile(name, "<u2").astype(">u2").tofile("x.dat")
+        filtered_by_command("x.dat", "one.f32", "-o", "z.npy", "--raw", name[2:], "--byte-order", "big", *direct)
+        check(np.array_equal(np.load("z.npy"), want), name, "is read otherwise as big-endian")
+    for kind, want in (("float16", halves), ("int16", np.rint(x).astype("<i2")), ("uint8", np.rint(x).clip(0))):
+        filtered_by_command("x.f32", "one.f32", "-o", "z.npy", "--output-type", kind, *direct)
+        got = np.load("z.npy")
+        check(got.dtype == kind and np.array_equal(got, want), kind, "in NPY")
+    filtered_by_command("z.npy", "one.f32", "-o", "w.npy", *direct)
 
 
 def check_positions():
@@ -459,7 +484,7 @@ def check_information():
 
 
 print("seed", SEED)
-for part in (check_pairs, check_positions, check_segments, check_waves if wav else check_without_sndfile,
+for part in (check_pairs, check_short_samples, check_positions, check_segments, check_waves if wav else check_without_sndfile,
              check_information):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -2,6 +2,7 @@
 #pragma once
 // Functions of a thread block that only the CUDA kernels of filter banks need, beside HostBlock's.
 
+#include <cstdint>
 #include <utility>
 
 #include "tests/gpu/fft/host_block.hpp"
@@ -31,6 +32,16 @@ struct HostSegmentBlock : HostBlock {
     template <class T>
     void store(T* p, T value) const {
         *p = value;
+    }
+    /// Returns the value of the thread whose number differs in the lowest bit. All threads of the
+    /// thread block take part.
+    std::uint32_t exchange_with_neighbor(std::uint32_t value) const {
+        static std::uint32_t values[1024];
+        values[thread()] = value;
+        sync();
+        const std::uint32_t other = values[thread() ^ 1];
+        sync();
+        return other;
     }
 };
 

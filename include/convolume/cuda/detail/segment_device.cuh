@@ -57,6 +57,11 @@ struct SegmentBlock : DeviceBlock {
             return __ldcg(p);
         }
     }
+    /// Returns the value of the thread whose number differs in the lowest bit. All threads of a
+    /// warp take part.
+    __device__ __forceinline__ std::uint32_t exchange_with_neighbor(std::uint32_t value) const {
+        return __shfl_xor_sync(0xffffffffU, value, 1);
+    }
     /// Writes data that are not read again soon, so that they need not stay in caches.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {
@@ -75,8 +80,16 @@ template <class Real, int N, bool complex_data, class Function>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
                                   SegmentShape<Real, N, complex_data>::blocks_per_unit)
     segment_kernel(const __grid_constant__ SegmentJob<Real> job, const Function function) {
+    CONVOLUME_PASS((filter_segments<Real, N, complex_data>(SegmentBlock{}, job, function)));
+}
+
+/// CUDA kernel that runs filter_segments() for signals or results of 16 bits.
+template <int N, bool complex_data>
+__global__ void __launch_bounds__(SegmentShape<float, N, complex_data>::threads,
+                                  SegmentShape<float, N, complex_data>::blocks_per_unit)
+    short_segment_kernel(const __grid_constant__ SegmentJob<float> job) {
     CONVOLUME_PASS(
-        (filter_segments<Real, N, complex_data, Function>(SegmentBlock{}, job, function)));
+        (filter_segments<float, N, complex_data, true>(SegmentBlock{}, job, NoFunction{})));
 }
 
 /// CUDA kernel that runs transform_filters().
@@ -87,7 +100,8 @@ __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
 }
 
 static inline cudaError_t set_up_segments(const SegmentCudaKernels& self) {
-    for (const void* kernel : {self.filter, self.spectra}) {
+    for (const void* kernel : {self.filter, self.spectra, self.short_filter}) {
+        if (kernel == nullptr) continue;
         const cudaError_t status =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(self.shared_bytes));
@@ -109,11 +123,14 @@ void add_segment_kernel(std::vector<SegmentCudaKernels>& kernels) {
     constexpr bool fits =
         Shape::fits && !(Function::present && complex_data && !Shape::exchanges_whole);
     if constexpr (fits) {
+        const void* short_filter = nullptr;
+        if constexpr (std::is_same_v<Real, float> && !Function::present)
+            short_filter = reinterpret_cast<const void*>(&short_segment_kernel<N, complex_data>);
         kernels.push_back(
             {N, Shape::threads, Shape::segments, Shape::blocks_per_unit, Shape::shared_bytes,
              reinterpret_cast<const void*>(&segment_kernel<Real, N, complex_data, Function>),
-             reinterpret_cast<const void*>(&spectra_kernel<Real, N, complex_data>), set_up_segments,
-             launch_segments});
+             reinterpret_cast<const void*>(&spectra_kernel<Real, N, complex_data>), short_filter,
+             set_up_segments, launch_segments});
     }
 }
 

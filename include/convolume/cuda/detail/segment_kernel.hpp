@@ -11,7 +11,7 @@
 namespace convolume::gpu {
 
 /// Calls f(i, sample) for the samples that a thread holds, which are zero outside the signal.
-/// Sample is Real or Complex<Real>.
+/// Sample is Real or Complex<Real>, or a word of them.
 template <class Sample, class Real, class Transform, class Context, class F>
 CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real>& job,
                                    const SegmentPlace& place, int thread, const F& f) {
@@ -26,6 +26,49 @@ CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real
         if (place.count > 0 && (inside || (at >= 0 && at < job.count)))
             sample = context.load(source + position);
         f(i, sample);
+    });
+}
+
+/// Reads the samples of a segment, or of two real segments that are the real and imaginary parts.
+template <class Real, bool complex_data, class Transform, class Context>
+CONVOLUME_DEVICE void read_plain(const Context& context, const SegmentJob<Real>& job,
+                                 index_t segment, int thread,
+                                 typename Transform::ThreadSamples& v) {
+    if constexpr (complex_data) {
+        read_segment<Complex<Real>, Real, Transform>(context, job, segment_place(job, segment),
+                                                     thread,
+                                                     [&](auto i, Complex<Real> x) { v[i] = x; });
+    } else {
+        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment), thread,
+                                            [&](auto i, Real x) { v[i].re = x; });
+        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment + 1), thread,
+                                            [&](auto i, Real x) { v[i].im = x; });
+    }
+}
+
+/// Reads samples of 16 bits, as read_plain() does others.
+template <bool complex_data, class Transform, class Context>
+CONVOLUME_DEVICE void read_short(const Context& context, const SegmentJob<float>& job,
+                                 index_t segment, int thread,
+                                 typename Transform::ThreadSamples& v) {
+    std::uint32_t words[static_cast<unsigned>(Transform::elements)];  // of real and imaginary part
+    const SegmentPlace place = segment_place(job, segment);
+    if constexpr (complex_data) {
+        read_segment<std::uint32_t, float, Transform>(
+            context, job, place, thread, [&](auto i, std::uint32_t both) { words[i] = both; });
+    } else {
+        read_segment<SampleWord, float, Transform>(
+            context, job, place, thread, [&](auto i, SampleWord word) { words[i] = word; });
+        read_segment<SampleWord, float, Transform>(
+            context, job, segment_place(job, segment + 1), thread,
+            [&](auto i, SampleWord word) { words[i] |= static_cast<std::uint32_t>(word) << 16; });
+    }
+    visit_storage(job.storage.source, [&](auto kind) {
+        const typename decltype(kind)::Decoder decode;
+        unroll<Transform::elements>([&](auto i) {
+            v[i] = {decode(static_cast<SampleWord>(words[i])),
+                    decode(static_cast<SampleWord>(words[i] >> 16))};
+        });
     });
 }
 
@@ -77,9 +120,34 @@ class SegmentSpectrum {
     Complex<Real>* kept_;
 };
 
+/// Stores a segment's results of one filter, or those of two real segments, in 16 bits. `v` holds
+/// the conjugated results, and is overwritten.
+template <bool complex_data, class Transform, class Store>
+CONVOLUME_DEVICE void store_short_results(const Store& storing, const SegmentJob<float>& job,
+                                          const SegmentTarget* targets, int filter,
+                                          typename Transform::ThreadSamples& v) {
+    unroll<Transform::elements>([&](auto i) {
+        if (!job.power)
+            v[i] = conjugate(v[i]);
+        else if constexpr (complex_data)
+            v[i].re = v[i].re * v[i].re + v[i].im * v[i].im;
+        else
+            v[i] = {v[i].re * v[i].re, v[i].im * v[i].im};
+    });
+    if constexpr (!complex_data) {
+        storing.template store_short<true>(targets, filter, v, true);
+    } else if (job.power) {
+        storing.template store_short<false, SampleWord>(targets, filter, v, false);
+    } else {
+        storing.template store_short<false, std::uint32_t>(targets, filter, v, true);
+    }
+}
+
 /// The body of the CUDA kernel. Function is NoFunction, or a caller's with present = true and
-/// operator()(const Sample*).
-template <class Real, int N, bool complex_data, class Function, class Context>
+/// operator()(const Sample*). Only with `any_storage`, signals or results may have 16 bits; results
+/// of peaks have not.
+template <class Real, int N, bool complex_data, bool any_storage = false, class Function,
+          class Context>
 CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<Real>& job,
                                       const Function& function) {
     using Shape = SegmentShape<Real, N, complex_data>;
@@ -107,15 +175,11 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     ThreadSamples v;
     SegmentTarget targets[static_cast<unsigned>(together)];
     unroll<together>([&](auto which) { targets[which] = segment_target(job, segment + which); });
-    if constexpr (complex_data) {
-        read_segment<Complex<Real>, Real, Transform>(context, job, segment_place(job, segment),
-                                                     thread,
-                                                     [&](auto i, Complex<Real> x) { v[i] = x; });
-    } else {
-        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment), thread,
-                                            [&](auto i, Real x) { v[i].re = x; });
-        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment + 1), thread,
-                                            [&](auto i, Real x) { v[i].im = x; });
+    bool is_plain = true;
+    if constexpr (any_storage) is_plain = job.storage.source == SampleStorage::plain;
+    if (is_plain) read_plain<Real, complex_data, Transform>(context, job, segment, thread, v);
+    if constexpr (any_storage) {
+        if (!is_plain) read_short<complex_data, Transform>(context, job, segment, thread, v);
     }
     typename Transform::Twiddles twiddles(context, thread, job.twiddles);
     Transform::forward(exchange, thread, v, twiddles);
@@ -134,6 +198,12 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
             storing.store(targets[which], filter, function, value);
         };
 
+        if constexpr (any_storage) {
+            if (job.storage.target != SampleStorage::plain) {
+                store_short_results<complex_data, Transform>(storing, job, targets, filter, v);
+                continue;
+            }
+        }
         // A caller's function is applied in place of the power.
         const bool power = !Function::present && job.power;
         if constexpr (complex_data) {

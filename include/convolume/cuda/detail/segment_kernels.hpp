@@ -11,7 +11,8 @@
 namespace convolume::gpu {
 
 /// The CUDA kernels of one segment length. `filter` takes a SegmentJob<Real> and the function
-/// object, `spectra` takes a SpectraJob<Real>; both have equal thread blocks. `set_up` and `launch`
+/// object, `spectra` takes a SpectraJob<Real>, and `short_filter` a SegmentJob<float>; all have
+/// equal thread blocks. `set_up` and `launch`
 /// are compiled together with the CUDA kernels, since a caller's program may have another copy of
 /// the CUDA runtime.
 struct SegmentCudaKernels {
@@ -22,6 +23,8 @@ struct SegmentCudaKernels {
     index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* filter = nullptr;
     const void* spectra = nullptr;
+    /// Filters if signals or results have 16 bits; null for double precision and with a function.
+    const void* short_filter = nullptr;
     /// Prepares the CUDA kernels on the current device.
     cudaError_t (*set_up)(const SegmentCudaKernels& self) = nullptr;
     cudaError_t (*launch)(const SegmentCudaKernels& self, const void* kernel, unsigned blocks,

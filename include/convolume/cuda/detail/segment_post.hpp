@@ -7,6 +7,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/cuda/detail/segment_transform.hpp"
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/filter_options.hpp"
 
 namespace convolume::gpu {
@@ -23,7 +24,8 @@ namespace convolume::gpu {
 /// parts of one transform.
 template <class Real>
 struct SegmentJob {
-    const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
+    /// Sample `first` of signal 0: Real or Complex<Real>, or words of storage.source.
+    const void* source = nullptr;
     index_t source_stride = 0;                ///< elements from one signal to the next
     index_t first = 0, count = 0;             ///< samples given of each signal; others are zero
     const Complex<Real>* twiddles = nullptr;  ///< table, see TransformPlan::first_twiddle()
@@ -40,6 +42,7 @@ struct SegmentJob {
     bool power = false;
     WindowPost::Kind window = WindowPost::Kind::none;
     index_t window_length = 1;  ///< number of results of a window; for peaks, a divisor of `useful`
+    StorageJob storage{};       ///< not plain only for CUDA kernels compiled for other storage
 };
 
 /// Arguments of a CUDA kernel that computes spectra of filters.
@@ -136,6 +139,39 @@ class SegmentStore {
         }
     }
 
+    /// Stores results of one filter in 16 bits: real parts, and imaginary parts if `both`. With
+    /// `two_segments`, these are the results of two segments. Otherwise Word holds a stored sample.
+    template <bool two_segments, class Word = SampleWord, class Samples>
+    CONVOLUME_DEVICE void store_short(const SegmentTarget* targets, int filter, const Samples& v,
+                                      bool both) const {
+        std::uint32_t words[static_cast<unsigned>(elements)];
+        visit_storage(job_.storage.target, [&](auto kind) {
+            if constexpr (decltype(kind)::storage == SampleStorage::int16) {
+                if (!encode_in_range(v, words))
+                    encode_clamped<two_segments>(targets, v, both, words);
+            } else {
+                typename decltype(kind)::Encoder encode(1);
+                unroll<elements>([&](auto i) { words[i] = encode(v[i]); });
+            }
+        });
+        if constexpr (two_segments) {
+            if (job_.window == WindowPost::Kind::none) {
+                pair_with_neighbor(words);
+                store_pairs<0>(targets[0], filter, words);
+                store_pairs<1>(targets[1], filter, words);
+            } else {
+                const SegmentPlace first = segment_place(job_, targets[0].segment);
+                const SegmentPlace second = segment_place(job_, targets[1].segment);
+                store_decimated<Word>(first, filter,
+                                      [&](auto i) { return static_cast<Word>(words[i]); });
+                store_decimated<Word>(second, filter,
+                                      [&](auto i) { return static_cast<Word>(words[i] >> 16); });
+            }
+        } else {
+            store_windows(targets[0], filter, [&](auto i) { return static_cast<Word>(words[i]); });
+        }
+    }
+
   private:
     static constexpr int elements = Shape::plan.elements, threads = Shape::plan.threads;
 
@@ -143,6 +179,27 @@ class SegmentStore {
     /// results.
     CONVOLUME_DEVICE bool is_kept(int count, int position) const {
         return static_cast<unsigned>(position - job_.skip) < static_cast<unsigned>(count);
+    }
+
+    /// Positions of a segment whose results are stored: every `period` from `first` on, and below
+    /// `end`.
+    struct WindowHits {
+        int first, period, end;
+    };
+    CONVOLUME_DEVICE WindowHits window_hits(const SegmentPlace& place) const {
+        constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
+        const index_t length = job_.window_length, phase = (place.first - job_.begin) % length;
+        const index_t to_first = phase == 0 ? 0 : length - phase;
+        return {job_.skip + static_cast<int>(to_first < beyond ? to_first : beyond),
+                static_cast<int>(length < beyond ? length : beyond), job_.skip + place.count};
+    }
+    CONVOLUME_DEVICE WindowHits window_hits(const SegmentTarget& target) const {
+        if (job_.window == WindowPost::Kind::none) return {job_.skip, 1, job_.skip + target.count};
+        return window_hits(segment_place(job_, target.segment));
+    }
+    CONVOLUME_DEVICE static bool is_stored(const WindowHits& hits, int position) {
+        return position >= hits.first && position < hits.end &&
+               (position - hits.first) % hits.period == 0;
     }
 
     /// Writes the results of all threads to shared memory. Returns the segment's results by
@@ -160,6 +217,84 @@ class SegmentStore {
     CONVOLUME_DEVICE index_t target_index(const SegmentPlace& place, int filter,
                                           index_t stored) const {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
+    }
+
+    /// Rounds results to int16. Returns false if one of them, stored or not, is outside its range.
+    template <class Samples>
+    CONVOLUME_DEVICE bool encode_in_range(const Samples& v, std::uint32_t* words) const {
+        bool is_outside = false;
+        unroll<elements>([&](auto i) {
+            const std::uint32_t re = to_int16_in_range(v[i].re, job_.storage.factor, is_outside);
+            const std::uint32_t im = to_int16_in_range(v[i].im, job_.storage.factor, is_outside);
+            words[i] = re | im << 16;
+        });
+        return !is_outside;
+    }
+    /// Rounds results to int16, clamps them, and counts those that are stored.
+    template <bool two_segments, class Samples>
+    CONVOLUME_DEVICE void encode_clamped(const SegmentTarget* targets, const Samples& v, bool both,
+                                         std::uint32_t* words) const {
+        SampleEncoder<SampleStorage::int16> encode(job_.storage.factor);
+        const WindowHits first = window_hits(targets[0]);
+        const WindowHits second = two_segments ? window_hits(targets[1]) : first;
+        unroll<elements>([&](auto i) {
+            const int position = thread_ + i * threads;
+            words[i] = encode.pair(
+                v[i].re, v[i].im, [&] { return is_stored(first, position); },
+                [&] { return both && is_stored(second, position); });
+        });
+        encode.add_clamped(context_, job_.storage.clamped);
+    }
+
+    /// Returns the position of the first of the two results that a thread stores for elements i and
+    /// i + 1 after pair_with_neighbor(). An even thread stores element i, an odd one element i + 1.
+    CONVOLUME_DEVICE int pair_position(int i) const {
+        const int odd = thread_ % 2;
+        return thread_ - odd + (i + odd) * threads;
+    }
+
+    /// Exchanges words of two segments with the neighboring thread. Words i and i + 1 then hold two
+    /// neighboring results of the first and of the second segment.
+    CONVOLUME_DEVICE void pair_with_neighbor(std::uint32_t* words) const {
+        const bool odd = thread_ % 2 != 0;
+        unroll<elements / 2>([&](auto pair) {
+            constexpr int i = 2 * decltype(pair)::value;
+            const std::uint32_t own = odd ? words[i + 1] : words[i];
+            const std::uint32_t other =
+                context_.exchange_with_neighbor(odd ? words[i] : words[i + 1]);
+            const std::uint32_t low = odd ? other : own, high = odd ? own : other;
+            words[i] = (low & 0xffffU) | high << 16;
+            words[i + 1] = low >> 16 | (high & 0xffff0000U);
+        });
+    }
+
+    /// Stores the pairs of one segment, which are words `which`, `which` + 2, …
+    template <int which>
+    CONVOLUME_DEVICE void store_pairs(const SegmentTarget& target, int filter,
+                                      const std::uint32_t* words) const {
+        auto* const to = static_cast<SampleWord*>(job_.target) + target.target_index +
+                         filter * job_.filter_stride;
+        const bool whole = (job_.skip | target.count) % 2 == 0 &&
+                           reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint32_t) == 0;
+        if (whole) {
+            unroll<elements / 2>([&](auto pair) {
+                constexpr int i = 2 * decltype(pair)::value;
+                const int position = pair_position(i);
+                if (is_kept(target.count, position))
+                    context_.store(reinterpret_cast<std::uint32_t*>(to + position),
+                                   words[i + which]);
+            });
+            return;
+        }
+        unroll<elements / 2>([&](auto pair) {
+            constexpr int i = 2 * decltype(pair)::value;
+            const int position = pair_position(i);
+            const std::uint32_t two = words[i + which];
+            if (is_kept(target.count, position))
+                context_.store(to + position, static_cast<SampleWord>(two));
+            if (is_kept(target.count, position + 1))
+                context_.store(to + position + 1, static_cast<SampleWord>(two >> 16));
+        });
     }
 
     /// Stores all results, or those that the window post-processing chooses.
@@ -188,18 +323,15 @@ class SegmentStore {
     template <class Result, class Value>
     CONVOLUME_DEVICE void store_decimated(const SegmentPlace& place, int filter,
                                           const Value& value) const {
+        const WindowHits hits = window_hits(place);
         const index_t before = place.first - job_.begin;
-        constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
-        const index_t length = job_.window_length, phase = before % length;
-        const index_t to_first = phase == 0 ? 0 : length - phase;
-        const auto hit = static_cast<int>(to_first < beyond ? to_first : beyond);
-        const auto period = static_cast<int>(length < beyond ? length : beyond);
-        auto* const target = static_cast<Result*>(job_.target) +
-                             target_index(place, filter, (before + to_first) / length);
+        auto* const target =
+            static_cast<Result*>(job_.target) +
+            target_index(place, filter, (before + hits.first - job_.skip) / job_.window_length);
         unroll<elements>([&](auto i) {
-            const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
-            if (is_kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
-                context_.store(target + from_hit / period, value(i));
+            const int position = thread_ + i * threads;
+            if (is_stored(hits, position))
+                context_.store(target + (position - hits.first) / hits.period, value(i));
         });
     }
 
