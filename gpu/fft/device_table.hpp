@@ -23,9 +23,9 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device);
 /// memory.
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes);
 
-/// Returns an upper bound of resident_blocks() for thread blocks of that size, from the limits of the
-/// current device alone. Unlike resident_blocks(), it does not make CUDA load the CUDA kernel's code,
-/// which takes about 10 ms.
+/// Returns an upper bound of resident_blocks() for thread blocks of that size, from the limits of
+/// the current device alone. Unlike resident_blocks(), it does not make CUDA load the CUDA kernel's
+/// code, which takes about 10 ms.
 index_t most_resident_blocks(int threads);
 
 }  // namespace convolume::gpu

@@ -58,9 +58,7 @@ class ElementPasses {
 
     /// Returns an upper bound of the number of thread blocks of a pass with sums, on the current
     /// device.
-    index_t most_blocks(index_t length) const {
-        return most_resident_blocks(get(length).threads);
-    }
+    index_t most_blocks(index_t length) const { return most_resident_blocks(get(length).threads); }
 
     /// Enqueues a pass over rows 0 … work.rows-1 of `planes` planes of the spectrum, in place, with
     /// the transforms that the kind of work has. Samples are multiplied by `scale` after an inverse

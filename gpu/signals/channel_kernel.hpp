@@ -188,9 +188,9 @@ struct ChannelDivision {
     int blocks;   ///< number of thread blocks that a multiprocessor of compute capability 9 holds
 };
 
-/// Returns the division for n channels, with numbers of that many bytes. The more frames a thread sums
-/// at once, the fewer samples and taps it reads, as each serves all of them. The smaller a thread
-/// block, the more of them sum while others transform. Measured on an H100.
+/// Returns the division for n channels, with numbers of that many bytes. The more frames a thread
+/// sums at once, the fewer samples and taps it reads, as each serves all of them. The smaller a
+/// thread block, the more of them sum while others transform. Measured on an H100.
 CONVOLUME_CONSTEXPR ChannelDivision channel_division(int n, int bytes) {
     if (bytes == 8) {
         const int frames = 4096 / n;

@@ -134,7 +134,8 @@ def test_storage_of_16_bits(name, method):
     exact = signals.astype(np.float64) * steps.get("scale", 1)
     want = np.array([[np.convolve(one, row)[32:][:3000] for row in taps.astype(np.float64)] for one in exact])
     near = 5e-6 * np.abs(want).max()
-    bank = convolume.FilterBank(signals.shape, taps, dtype=dtype, output_dtype=name, method=method, device="cpu", **steps)
+    bank = convolume.FilterBank(signals.shape, taps, dtype=dtype, output_dtype=name, method=method, device="cpu",
+                                **steps)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         got = bank(signals)

@@ -484,8 +484,8 @@ def check_information():
 
 
 print("seed", SEED)
-for part in (check_pairs, check_short_samples, check_positions, check_segments, check_waves if wav else check_without_sndfile,
-             check_information):
+for part in (check_pairs, check_short_samples, check_positions, check_segments,
+             check_waves if wav else check_without_sndfile, check_information):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         part()

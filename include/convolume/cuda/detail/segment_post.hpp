@@ -234,7 +234,7 @@ class SegmentStore {
     template <bool two_segments, class Samples>
     CONVOLUME_DEVICE void encode_clamped(const SegmentTarget* targets, const Samples& v, bool both,
                                          std::uint32_t* words) const {
-        SampleEncoder<SampleStorage::int16> encode(job_.storage.factor);
+        WordEncoder<SampleStorage::int16> encode(job_.storage.factor);
         const WindowHits first = window_hits(targets[0]);
         const WindowHits second = two_segments ? window_hits(targets[1]) : first;
         unroll<elements>([&](auto i) {

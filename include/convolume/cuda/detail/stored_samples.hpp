@@ -127,7 +127,7 @@ CONVOLUME_DEVICE bool is_clamped_high(float value) {
 
 /// Converts words of one storage.
 template <SampleStorage storage>
-struct SampleDecoder {
+struct WordDecoder {
     CONVOLUME_DEVICE float operator()(SampleWord word) const {
         if constexpr (storage == SampleStorage::float16) {
             return from_float16(word);
@@ -142,9 +142,9 @@ struct SampleDecoder {
 /// Converts values to words of one storage. Those of int16 are multiplied by a factor first, and
 /// clamped values are counted.
 template <SampleStorage storage>
-class SampleEncoder {
+class WordEncoder {
   public:
-    CONVOLUME_DEVICE explicit SampleEncoder(float factor) : factor_(factor) {}
+    CONVOLUME_DEVICE explicit WordEncoder(float factor) : factor_(factor) {}
 
     CONVOLUME_DEVICE SampleWord operator()(float value) {
         return encode(value, [] { return true; });
@@ -211,8 +211,8 @@ class SampleEncoder {
 template <SampleStorage storage_>
 struct StorageConstant {
     static constexpr SampleStorage storage = storage_;
-    using Decoder = SampleDecoder<storage_>;
-    using Encoder = SampleEncoder<storage_>;
+    using Decoder = WordDecoder<storage_>;
+    using Encoder = WordEncoder<storage_>;
 };
 
 /// Calls f(StorageConstant) of a storage of 16 bits.
