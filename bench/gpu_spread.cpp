@@ -11,14 +11,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
 #include <stdexcept>
-#include <utility>
 
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
@@ -188,15 +186,6 @@ class Slabs {
         for (std::size_t i = 0; i < slabs_.size(); ++i) copy(i, image, cudaMemcpyDeviceToHost);
     }
     void execute(const DeviceConvolver& convolver) const { convolver.execute(inputs_, outputs_); }
-    // Copies the image to a single slab.
-    void copy_to(const Slabs& whole) const {
-        for (std::size_t i = 0; i < slabs_.size(); ++i)
-            check(cudaMemcpyPeer(
-                      static_cast<char*>(whole.outputs_[0]) + slabs_[i].input_begin * plane_bytes_,
-                      whole.slabs_[0].device, outputs_[i], slabs_[i].device,
-                      size(slabs_[i].input_planes * plane_bytes_)),
-                  "copying a slab");
-    }
 
   private:
     void copy(std::size_t i, const Volume& image, cudaMemcpyKind kind) const {
@@ -253,11 +242,6 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
             {"relative_l2_error", error}};
 }
 
-const Case& case_named(const std::string& name) {
-    return *std::find_if(std::begin(cases), std::end(cases),
-                         [&](const Case& c) { return c.name == name; });
-}
-
 DeviceConvolver convolver_of(const Case& c, const std::vector<int>& devices, const Volume& kernel) {
     Options options;
     options.boundary.kind = c.boundary;
@@ -298,139 +282,41 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
             times[step].push_back(ms);
         }
     }
-    const char* const names[] = {"x", "y", "wait+z", "wait+y back", "x back", "wait"};
-    std::cout << c.name << " steps, ms:";
+    const char* const names[] = {"x", "y", "z", "y_back", "x_back", "end"};
+    json steps;
     for (std::size_t step = 0; step < times.size(); ++step) {
         std::sort(times[step].begin(), times[step].end());
-        std::printf(" %s %.3f", names[step],
-                    static_cast<double>(times[step][times[step].size() / 2]));
-        std::fflush(stdout);
+        steps[names[step]] = times[step][times[step].size() / 2];
     }
-    std::cout << std::endl;
+    std::cout << json{{"name", c.name}, {"ms_of_steps_without_overlap", steps}}.dump() << std::endl;
     for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
 }
 
-std::string text_of(const gpu::SpreadTuning& tuning) {
-    char text[100];
-    std::snprintf(text, sizeof text, "K%d %.2f/%.2f late %.2f lead %d streams %d %s", tuning.chunks,
-                  tuning.z_share, tuning.y_share, tuning.late_z_share, tuning.lead,
-                  tuning.z_streams, tuning.z_prefetches_kernel ? "" : "early");
-    return text;
-}
-
-struct TunedTime {
-    gpu::SpreadTuning tuning;
-    double ms = 0;
-};
-
-// Times convolutions of one case with different tunings.
-class Tuner {
-  public:
-    Tuner(const Case& c, std::vector<int> devices, int repeats)
-        : case_(c),
-          devices_(std::move(devices)),
-          repeats_(repeats),
-          kernel_(random_volume(c.kernel, 2)),
-          slabs_(convolver_of(c, devices_, kernel_)) {
-        slabs_.fill(random_volume(c.image, 1));
-        print_steps(c, devices_, repeats, slabs_, kernel_);
-    }
-
-    // Times a tuning and prints the time.
-    TunedTime time(gpu::SpreadTuning tuning) const {
-        tuning.least_chunk_bytes = 1;
-        gpu::spread_tuning() = tuning;
-        const DeviceConvolver convolver = convolver_of(case_, devices_, kernel_);
-        gpu::spread_tuning() = {};
-        const double ms = median_ms(devices_, repeats_, [&] { slabs_.execute(convolver); });
-        std::printf("%s %.3f %s\n", case_.name, ms, text_of(tuning).c_str());
-        std::fflush(stdout);
-        return {tuning, ms};
-    }
-    // Prints the time with the defaults, and that of one GPU in the same memory as the first slab.
-    void print_defaults() const {
-        const double ms = [&] {
-            const DeviceConvolver several = convolver_of(case_, devices_, kernel_);
-            return median_ms(devices_, repeats_, [&] { slabs_.execute(several); });
-        }();
-        const std::vector<int> first{devices_[0]};
-        const DeviceConvolver one = convolver_of(case_, first, kernel_);
-        const Slabs image(one);
-        slabs_.copy_to(image);
-        const double alone = median_ms(first, repeats_, [&] { image.execute(one); });
-        std::printf("%s defaults %.3f, one GPU %.3f: %.3fx\n", case_.name, ms, alone, alone / ms);
-        std::fflush(stdout);
-    }
-
-  private:
-    const Case& case_;
-    std::vector<int> devices_;
-    int repeats_;
-    Volume kernel_;
-    Slabs slabs_;
-};
-
-// Searches the fastest tuning of one case, one number after another, and times the best ones with
-// the others.
-void sweep(const std::vector<int>& devices, int repeats) {
-    std::vector<TunedTime> times;
-    {
-        const Tuner tuner(case_named("512psf255"), devices, repeats);
-        TunedTime best = tuner.time({});
-        times.push_back(best);
-        const auto try_change = [&](const auto& change) {
-            const gpu::SpreadTuning before = best.tuning;
-            for (int choice = 0;; ++choice) {
-                gpu::SpreadTuning tuning = before;
-                if (!change(tuning, choice)) return;
-                const TunedTime found = tuner.time(tuning);
-                times.push_back(found);
-                if (found.ms < best.ms) best = found;
-            }
-        };
-        constexpr double shares[][2] = {{.5, .4}, {.4, .6}, {.45, .55}, {.55, .45},
-                                        {.6, .4}, {.6, .5}, {.67, .33}, {.5, .75}};
-        constexpr int chunks[] = {8, 12, 24, 32}, leads[] = {2, 3, 5};
-        const auto other_kernel_loads = [](gpu::SpreadTuning& t, int choice) {
-            t.z_prefetches_kernel = !t.z_prefetches_kernel;
-            return choice < 1;
-        };
-        const auto other_streams = [](gpu::SpreadTuning& t, int choice) {
-            t.z_streams = 3 - t.z_streams;
-            return choice < 1;
-        };
-        try_change(other_kernel_loads);
-        try_change([&](gpu::SpreadTuning& t, int choice) {
-            if (choice < 8) {
-                t.z_share = shares[choice][0];
-                t.y_share = shares[choice][1];
-            }
-            return choice < 8;
-        });
-        try_change(other_streams);
-        try_change([&](gpu::SpreadTuning& t, int choice) {
-            if (choice < 4) t.chunks = chunks[choice];
-            return choice < 4;
-        });
-        try_change([](gpu::SpreadTuning& t, int choice) {
-            t.late_z_share = choice == 0 ? .67 : .8;
-            return choice < 2;
-        });
-        try_change([&](gpu::SpreadTuning& t, int choice) {
-            if (choice < 3) t.lead = leads[choice];
-            return choice < 3;
-        });
-        try_change(other_kernel_loads);
-        try_change(other_streams);
-        std::sort(times.begin(), times.end(),
-                  [](const TunedTime& a, const TunedTime& b) { return a.ms < b.ms; });
-        times.resize(std::min<std::size_t>(times.size(), 5));
-        tuner.print_defaults();
-    }
-    for (const char* const name : {"512k64", "512circular", "1024x2048x2048"}) {
-        const Tuner tuner(case_named(name), devices, repeats);
-        for (const TunedTime& good : times) static_cast<void>(tuner.time(good.tuning));
-        tuner.print_defaults();
+// Times a case with other numbers of chunks and other shares of the thread blocks.
+void sweep(const Case& c, const std::vector<int>& devices, int repeats) {
+    const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
+    const Slabs slabs(convolver_of(c, devices, kernel));
+    slabs.fill(image);
+    print_steps(c, devices, repeats, slabs, kernel);
+    for (const int chunks : {1, 8, 12, 16}) {
+        for (const double z_share : {0.45, 0.5, 0.55, 0.6}) {
+            gpu::SpreadTuning tuning;
+            tuning.chunks = chunks;
+            tuning.z_share = chunks == 1 ? 1 : z_share;
+            tuning.y_share = 1 - z_share;
+            tuning.least_chunk_bytes = 1;
+            gpu::spread_tuning() = tuning;
+            const DeviceConvolver convolver = convolver_of(c, devices, kernel);
+            gpu::spread_tuning() = {};
+            const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
+            std::cout << json{{"name", c.name},
+                              {"chunks", chunks},
+                              {"z_share", tuning.z_share},
+                              {"ms", ms}}
+                             .dump()
+                      << std::endl;
+            if (chunks == 1) break;
+        }
     }
 }
 
@@ -548,11 +434,6 @@ int main(int argc, char** argv) {
         std::cerr << why << '\n';
         return 2;
     }
-    if (sweeps) {
-        sweep(devices, repeats);
-        std::cout << cufft_xt({512, 1024, 1024}, devices, repeats).dump() << std::endl;
-        return 0;
-    }
     const auto is_chosen = [&](const std::string& name) {
         return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
     };
@@ -560,6 +441,10 @@ int main(int argc, char** argv) {
     if (is_chosen("link")) good &= print("link", [&] { return link_rates(devices, repeats); });
     for (const Case& c : cases) {
         if (!is_chosen(c.name)) continue;
+        if (sweeps) {
+            if (c.fits_one) sweep(c, devices, repeats);
+            continue;
+        }
         const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
         for (const bool keep : {true, false}) {
             if (!keep && !unkept) continue;
@@ -569,7 +454,7 @@ int main(int argc, char** argv) {
             good &= print(c.name, [&] { return run_on(c, devices, repeats, keep, image, kernel); });
         }
     }
-    if (is_chosen("cufft")) {
+    if (is_chosen("cufft") && !sweeps) {
         const Shape3 grid{512, 1024, 1024};
         good &= print("cufft", [&] { return cufft_xt(grid, devices, repeats); });
     }

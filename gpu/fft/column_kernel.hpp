@@ -53,9 +53,6 @@ struct ColumnJob {
     Real load_sign = 1, store_sign = 1;
     /// Whether column tiles are copied to shared memory ahead of their use.
     bool prefetches = false;
-    /// Whether the spectrum of the kernel is copied, too, which takes the place of the source.
-    /// Otherwise it is loaded at its use, and the next column tile is copied all the time.
-    bool prefetches_kernel = true;
     /// Whether the taps of column tiles are copied ahead of their use, too.
     bool prefetches_taps = false;
 };
@@ -389,7 +386,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
             column_thread.load_taps_and_source(thread, place, next, v, spectrum, forward);
         } else {
             column_thread.load_source(thread, place, v);
-            if (job.kernel == nullptr || !job.prefetches_kernel)
+            if (job.kernel == nullptr)
                 column_thread.prefetch_source(next);
             else if (job.prefetches)
                 column_thread.prefetch_kernel(tile, column_thread.prefetched_source, N);
@@ -413,7 +410,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         } else if (job.kernel == nullptr) {
             Fft::template for_each<last>(thread, store);
             continue;
-        } else if (job.prefetches && job.prefetches_kernel) {
+        } else if (job.prefetches) {
             context.wait_copies();
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {

@@ -63,15 +63,6 @@ struct VaryingColumnKernel {
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 
-/// How a pass over columns is launched. Neither changes results.
-struct PassLaunch {
-    double share = 1;        ///< share of the thread blocks that the device can run at a time
-    bool prefetches = true;  ///< whether column tiles are copied to shared memory if that pays
-    /// Whether the kernel's spectrum is copied, too. Otherwise the next column tile is copied
-    /// earlier, which pays if it comes from another device.
-    bool prefetches_kernel = true;
-};
-
 enum class PassDirection { forward, inverse };  // exponents -2πi and +2πi; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in

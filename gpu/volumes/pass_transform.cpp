@@ -68,7 +68,7 @@ class FftPassTransform : public PassTransform {
 
     void transform_y(PassDirection direction, const IndexRange& slots, const IndexRange& along_x,
                      const BlockMemory& memory, cudaStream_t stream,
-                     const PassLaunch& launch) const override {
+                     double block_share) const override {
         const BlockAxis& y = block_.axes[1];
         const index_t length = geometry_.rows;
         const PositionMap all{0, length, 0, length}, loaded{0, y.loaded, 0, length},
@@ -78,7 +78,7 @@ class FftPassTransform : public PassTransform {
         rows.data += along_x.begin;
         rows.columns = along_x.count();
         transform_columns<Real>(length, direction, rows, is_forward ? loaded : all, rows,
-                                is_forward ? all : kept, stream, launch);
+                                is_forward ? all : kept, stream, block_share);
     }
 
     void write_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
@@ -96,19 +96,19 @@ class FftPassTransform : public PassTransform {
 
     void convolve(const ZWindow& window, const BlockMemory& memory,
                   cudaStream_t stream) const override {
-        convolve_block(window, whole_plane(), {0, geometry_.plane, 1}, memory, stream, {});
+        convolve_block(window, whole_plane(), {0, geometry_.plane, 1}, memory, stream, 1);
     }
 
     void convolve_block(const ZWindow& window, const ColumnShare& share, const ColumnBlock& block,
                         const BlockMemory& memory, cudaStream_t stream,
-                        const PassLaunch& launch) const override {
+                        double block_share) const override {
         const index_t length = geometry_.z_length;
         const Columns<Real> data = block_of(columns(memory.ring, whole_plane()), block, 0),
                             kernel =
                                 block_of(kernel_columns(memory.kernel, share), block, share.begin);
         if (keeps_spectrum()) {
             convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream,
-                                   launch);
+                                   block_share);
             return;
         }
         // The kernel's spectra are made for a batch of columns at a time, so that most of them are
@@ -129,9 +129,9 @@ class FftPassTransform : public PassTransform {
                 spectra.slot_stride = batch.rows * batch.columns;
                 transform_columns<Real>(length, PassDirection::forward, block_of(kernel, batch, 0),
                                         kernel_positions(), spectra, {0, length, 0, length}, stream,
-                                        launch);
+                                        block_share);
                 convolve_columns<Real>(length, block_of(data, batch, 0), window.load, window.store,
-                                       {spectra}, stream, launch);
+                                       {spectra}, stream, block_share);
             }
         }
     }

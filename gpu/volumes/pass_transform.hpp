@@ -51,11 +51,11 @@ class PassTransform : public RingTransform {
     /// loaded, and back before results are stored.
     virtual void transform_y(PassDirection direction, const IndexRange& slots,
                              const IndexRange& along_x, const BlockMemory& memory,
-                             cudaStream_t stream, const PassLaunch& launch) const = 0;
+                             cudaStream_t stream, double block_share) const = 0;
     /// As convolve(), for some columns of a share.
     virtual void convolve_block(const ZWindow& window, const ColumnShare& share,
                                 const ColumnBlock& block, const BlockMemory& memory,
-                                cudaStream_t stream, const PassLaunch& launch) const = 0;
+                                cudaStream_t stream, double block_share) const = 0;
     /// Transforms planes back along x, from the slots from first_slot on to `target`.
     virtual void store_rows(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
                             cudaStream_t stream) const = 0;

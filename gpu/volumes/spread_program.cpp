@@ -48,7 +48,7 @@ struct DevicePart {
     IndexRange stored;  ///< slots that this device stores, of the result before it is folded
     ColumnShare columns;
     std::vector<ColumnBlock> blocks;  ///< columns of each chunk
-    std::vector<std::unique_ptr<CudaStream>> z_streams;
+    CudaStream z_stream{StreamPriority::highest};
     std::vector<CudaEvent> y_done, z_done;  ///< for each chunk
     ProgramImages images;
     std::optional<ResultFold> fold;
@@ -83,10 +83,6 @@ class PassesOnDevices : public SpreadProgram {
             part.loaded = part.images.loaded_slots(part.slab.input, zeros_of(part));
             part.stored = part.fold ? even_part(kept, i, slabs.size()) : part.slab.output;
             divide_columns(part, i, slabs.size());
-            // The batches of all passes along z are in one place.
-            const int z_streams = geometry_.batch_bytes > 0 ? 1 : std::max(tuning_.z_streams, 1);
-            for (int n = 0; n < z_streams; ++n)
-                part.z_streams.push_back(std::make_unique<CudaStream>(StreamPriority::highest));
             part.kernel = DeviceMemory(part.slab.device, kernel_bytes(geometry_, part.columns));
             part.kernel.clear();
             part.batch = DeviceMemory(part.slab.device, geometry_.batch_bytes);
@@ -103,10 +99,8 @@ class PassesOnDevices : public SpreadProgram {
             // After an exception, devices may still run what was enqueued before it.
             if (std::exchange(is_interrupted_, true)) {
                 on_devices(slabs, [](const DevicePart& part, const SlabData&, cudaStream_t stream) {
-                    for (const auto& z_stream : part.z_streams) {
-                        part.z_done[0].record(*z_stream);
-                        part.z_done[0].make_wait(stream);
-                    }
+                    part.z_done[0].record(part.z_stream);
+                    part.z_done[0].make_wait(stream);
                 });
                 meet(Meeting::start, slabs);
             }
@@ -288,9 +282,9 @@ class PassesOnDevices : public SpreadProgram {
     void enqueue(std::span<const SlabData> slabs, const void* kernel) const {
         if (run_taps_) enqueue_kernel(slabs, run_taps_->taps_of(kernel));
         on_step(slabs);
-        load_rows(slabs);
-        enqueue_columns(slabs);
-        store_rows(slabs);
+        enqueue_forward(slabs);
+        enqueue_z(slabs);
+        enqueue_inverse(slabs);
         if (has_fold()) {
             meet(Meeting::stored, slabs);
             on_devices(slabs,
@@ -302,7 +296,8 @@ class PassesOnDevices : public SpreadProgram {
         on_step(slabs);
     }
 
-    void load_rows(std::span<const SlabData> slabs) const {
+    /// Enqueues the passes along x, and along y chunk by chunk.
+    void enqueue_forward(std::span<const SlabData> slabs) const {
         on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
             const BlockMemory memory = memory_of(part);
             part.images.for_each_load(
@@ -315,75 +310,48 @@ class PassesOnDevices : public SpreadProgram {
                 });
         });
         on_step(slabs);
-    }
-
-    /// Enqueues the passes along y and z. Order matters only among passes of one CUDA stream.
-    void enqueue_columns(std::span<const SlabData> slabs) const {
-        const auto chunks = static_cast<int>(chunks_);
-        const int lead = tuning_.lead > 0 ? std::min(tuning_.lead, chunks) : chunks;
-        for (int step = 0; step < chunks + lead; ++step) {
-            if (step < chunks) {
-                enqueue_y_forward(slabs, static_cast<std::size_t>(step));
-                if (chunks == 1) on_step(slabs);
-                enqueue_z(slabs, static_cast<std::size_t>(step));
-                if (chunks == 1) on_step(slabs);
-            }
-            if (step >= lead) enqueue_y_inverse(slabs, static_cast<std::size_t>(step - lead));
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                // No pass along z runs beside the first chunk.
+                const double block_share = chunk == 0 ? 1 : tuning_.y_share;
+                for (const IndexRange& slots : part.loaded)
+                    transform_->transform_y(PassDirection::forward, slots, along_x(chunk),
+                                            memory_of(part), stream, block_share);
+                part.y_done[chunk].record(stream);
+            });
         }
         on_step(slabs);
     }
 
-    /// Whether only inverse passes along y are left beside the pass along z of a chunk.
-    bool is_late(std::size_t chunk) const {
-        return tuning_.late_z_share > 0 && 3 * chunk >= 2 * chunks_;
-    }
-    PassLaunch y_launch(bool is_alone, bool is_late) const {
-        PassLaunch launch;
-        if (!is_alone)
-            launch.share = is_late ? std::max(1 - tuning_.late_z_share, 0.1) : tuning_.y_share;
-        return launch;
-    }
-    PassLaunch z_launch(std::size_t chunk) const {
-        PassLaunch launch;
-        if (chunks_ > 1 || tuning_.chunks == 1)
-            launch.share = is_late(chunk) ? tuning_.late_z_share : tuning_.z_share;
-        launch.prefetches_kernel = tuning_.z_prefetches_kernel;
-        return launch;
+    void enqueue_z(std::span<const SlabData> slabs) const {
+        const double block_share = chunks_ > 1 || tuning_.chunks == 1 ? tuning_.z_share : 1;
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                const cudaStream_t z_stream = chunks_ > 1 ? part.z_stream : stream;
+                for (const auto& other : parts_)
+                    if (chunks_ > 1 || other.get() != &part)
+                        other->y_done[chunk].make_wait(z_stream);
+                transform_->convolve_block(window_, part.columns, part.blocks[chunk],
+                                           memory_of(part), z_stream, block_share);
+                part.z_done[chunk].record(z_stream);
+            });
+        }
+        on_step(slabs);
     }
 
-    void enqueue_y_forward(std::span<const SlabData> slabs, std::size_t chunk) const {
-        const PassLaunch launch = y_launch(chunk == 0, false);
-        on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
-            for (const IndexRange& slots : part.loaded)
-                transform_->transform_y(PassDirection::forward, slots, along_x(chunk),
-                                        memory_of(part), stream, launch);
-            part.y_done[chunk].record(stream);
-        });
-    }
-
-    void enqueue_z(std::span<const SlabData> slabs, std::size_t chunk) const {
-        on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
-            const cudaStream_t z_stream =
-                chunks_ > 1 ? *part.z_streams[chunk % part.z_streams.size()] : stream;
-            for (const auto& other : parts_)
-                if (chunks_ > 1 || other.get() != &part) other->y_done[chunk].make_wait(z_stream);
-            transform_->convolve_block(window_, part.columns, part.blocks[chunk], memory_of(part),
-                                       z_stream, z_launch(chunk));
-            part.z_done[chunk].record(z_stream);
-        });
-    }
-
-    void enqueue_y_inverse(std::span<const SlabData> slabs, std::size_t chunk) const {
-        const PassLaunch launch = y_launch(chunk + 1 == chunks_, is_late(chunk + 1));
-        on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
-            for (const auto& other : parts_)
-                if (chunks_ > 1 || other.get() != &part) other->z_done[chunk].make_wait(stream);
-            transform_->transform_y(PassDirection::inverse, part.stored, along_x(chunk),
-                                    memory_of(part), stream, launch);
-        });
-    }
-
-    void store_rows(std::span<const SlabData> slabs) const {
+    /// Enqueues the inverse passes along y chunk by chunk, and along x.
+    void enqueue_inverse(std::span<const SlabData> slabs) const {
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+            on_devices(slabs, [&](const DevicePart& part, const SlabData&, cudaStream_t stream) {
+                for (const auto& other : parts_)
+                    if (chunks_ > 1 || other.get() != &part) other->z_done[chunk].make_wait(stream);
+                // No pass along z runs beside the last chunk.
+                const double block_share = chunk + 1 == chunks_ ? 1 : tuning_.y_share;
+                transform_->transform_y(PassDirection::inverse, part.stored, along_x(chunk),
+                                        memory_of(part), stream, block_share);
+            });
+        }
+        on_step(slabs);
         on_devices(slabs, [&](const DevicePart& part, const SlabData& data, cudaStream_t stream) {
             void* const target =
                 part.fold ? extended_.data() + part.stored.begin * plane_bytes_of_extended_
@@ -437,7 +405,7 @@ class PassesOnDevices : public SpreadProgram {
         one_sample.pixels.data = memory.ring;
         transform_->write_zeros(0, 1, memory, stream);
         transform_->load(one_sample, 0, memory, stream);
-        transform_->convolve_block(window_, part.columns, part.blocks[0], memory, stream, {});
+        transform_->convolve_block(window_, part.columns, part.blocks[0], memory, stream, 1);
         stream.wait();
     }
 

@@ -16,18 +16,9 @@ struct SpreadTuning {
     int chunks = 16;
     /// Shares of the thread blocks that passes along z, and those along y beside them, run at a
     /// time. With one chunk, only z_share counts.
-    double z_share = 0.5, y_share = 0.5;
-    /// Shares along z of the last third of the chunks, beside which only inverse passes along y are
-    /// left. They get the rest. 0: as before.
-    double late_z_share = 0;
-    /// Chunks that are transformed forward along y before the first one is transformed back; 0:
-    /// all.
-    int lead = 0;
-    int z_streams = 1;  ///< passes along z that may run side by side: one begins as another ends
-    /// Whether the pass along z copies the kernel's spectrum to shared memory, see PassLaunch.
-    bool z_prefetches_kernel = true;
+    double z_share = 0.55, y_share = 0.45;
     /// A chunk of a device's planes has at least these bytes, so that small images have fewer.
-    index_t least_chunk_bytes = index_t{64} << 20;
+    index_t least_chunk_bytes = index_t{128} << 20;
     /// Called with the first device's CUDA stream between the steps of an execution with one chunk:
     /// at its start, after the passes along x, y, z, y and x, and at its end.
     std::function<void(CUstream_st*)> on_step;

@@ -68,10 +68,6 @@ gpu::SpreadTuning random_tuning(Random& random) {
     tuning.chunks = random.pick({1, 2, 3, 5});
     tuning.z_share = random.pick({0.1, 0.5, 1.0});
     tuning.y_share = random.pick({0.1, 0.5, 1.0});
-    tuning.late_z_share = random.pick({0.0, 0.75});
-    tuning.lead = random.pick({0, 1, 2});
-    tuning.z_streams = random.pick({1, 2});
-    tuning.z_prefetches_kernel = random.chance(0.5);
     tuning.least_chunk_bytes = 0;
     return tuning;
 }
@@ -246,12 +242,7 @@ void check_tunings(const std::vector<int>& devices) {
             tuning.chunks = chunks;
             tuning.least_chunk_bytes = 0;
             if (chunks == 1) tuning.z_share = 1;
-            if (chunks == 7) {
-                tuning.z_prefetches_kernel = false;
-                tuning.late_z_share = 0.75;
-                tuning.lead = 2;
-                tuning.z_streams = 2;
-            }
+            if (chunks == 7) tuning.y_share = 1;
             const TuningScope scope(tuning);
             const DeviceConvolver convolver(shape, kernel.view(), options, device);
             Volume& result = chunks == 1 ? want : got;
