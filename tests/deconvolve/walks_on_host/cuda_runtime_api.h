@@ -118,7 +118,11 @@ inline void enqueue(cudaStream_t stream, std::function<void()> run) {
     walks_on_host::Machine::one().enqueue(stream, {std::move(run)});
 }
 
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, int) {
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = *greatest = 0;
+    return 0;
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, int, int) {
     *stream = new walks_on_host::Stream;
     walks_on_host::Machine::one().add(*stream);
     return 0;
