@@ -126,9 +126,11 @@ inline PixelType element_type(SampleStorage storage) {
 /// const std::vector<float> values = {1, -2, 1e6F};
 /// std::vector<std::uint16_t> halves(3);
 /// encode_samples(values.data(), 3, SampleStorage::float16, halves.data());
-/// assert(halves[0] == 0x3c00 && halves[1] == 0xc000 && halves[2] == 0x7c00);  // 0x7c00 is
-/// infinity std::vector<float> back(3); decode_samples(halves.data(), 3, SampleStorage::float16,
-/// back.data()); assert(back[1] == -2);
+/// assert(halves[0] == 0x3c00 && halves[1] == 0xc000);
+/// assert(halves[2] == 0x7c00);  // infinity
+/// std::vector<float> back(3);
+/// decode_samples(halves.data(), 3, SampleStorage::float16, back.data());
+/// assert(back[1] == -2);
 /// @endcode
 CONVOLUME_API void decode_samples(const void* from, index_t count, SampleStorage storage,
                                   float* to);
