@@ -23,7 +23,8 @@ enum class StreamPriority { usual, highest };
 
 class CudaStream {
   public:
-    explicit CudaStream(StreamPriority priority = StreamPriority::usual) {
+    CudaStream() : CudaStream(StreamPriority::usual) {}
+    explicit CudaStream(StreamPriority priority) {
         int least = 0, greatest = 0;
         if (priority == StreamPriority::highest)
             check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "creating a stream");
