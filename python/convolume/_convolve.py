@@ -321,7 +321,7 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
     return convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
 
 
-def _apply_to_slabs(image: Sequence[Any], kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> list[Any]:
+def _apply_to_slabs(image: Any, kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> list[Any]:
     shape = shape_of_slabs(image)
     if chosen_axes(options.get("axes"), None, len(shape), np.ndim(kernel)) != list(range(len(shape))):
         raise InvalidArgument("of an image in slabs all axes are convolved, in their order: leave out axes")

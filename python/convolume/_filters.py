@@ -104,7 +104,7 @@ def type_of(dtype: Any) -> np.dtype[Any]:
     """Returns a NumPy type, also if its name is one of ml_dtypes."""
     if isinstance(dtype, str) and dtype == "bfloat16":
         try:
-            return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+            dtype = importlib.import_module("ml_dtypes").bfloat16
         except ImportError:
             raise Unavailable("bfloat16 is a type of the package ml_dtypes: install it") from None
     found: np.dtype[Any] = np.dtype(dtype)

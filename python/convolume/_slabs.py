@@ -6,7 +6,7 @@ Each slab is an array of CuPy or PyTorch on its GPU. Results are slabs, too, and
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def are_slabs(image: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _in_place(array: Any, stream: Any) -> Iterator[None]:
+def _in_place(array: Any, stream: Any) -> Generator[None]:
     """Makes the GPU of an array, and the caller's CUDA stream if there is one, the current ones."""
     library = library_of(array)
     on_device: Any = contextlib.nullcontext()
