@@ -164,7 +164,7 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses_options({"--precision", "half"}, 2, "float64");
     inputs.refuses_options({"--nan", "ignore"}, 2, "propagate");
     inputs.refuses_options({"--device", "tpu"}, 2, "gpu");
-    inputs.refuses_options({"--raw", "float16"}, 2, "float32");
+    inputs.refuses_options({"--raw", "float8"}, 2, "float16");
     inputs.refuses_options({"--signals", "0"}, 2, "--signals");
     inputs.refuses_options({"--signals", "2"}, 2, "x.npy");
     inputs.refuses_options({"--taps", "2"}, 2, "bank.npy");

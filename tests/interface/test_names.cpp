@@ -230,7 +230,9 @@ TEST_CASE("compressions and types of samples in files are named and parsed") {
                              {StoredType::cu8, "cu8"},
                              {StoredType::ci8, "ci8"},
                              {StoredType::ci16, "ci16"},
-                             {StoredType::ci32, "ci32"}},
+                             {StoredType::ci32, "ci32"},
+                             {StoredType::float16, "float16"},
+                             {StoredType::bfloat16, "bfloat16"}},
                             io::parse_stored_type, Spelling::exact);
     CHECK(io::parse_stored_type("cs16") == StoredType::ci16);
     CHECK(io::parse_stored_type("cf32") == StoredType::complex64);
