@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What programs for data in device memory read and write: planes of images, kernels, and results
+// Inputs and outputs of programs for data in device memory: planes of images, kernels, and results
 // that are folded. All tables are on one device. Calls are asynchronous on `stream`.
 
 #include <optional>

@@ -40,7 +40,7 @@ IndexRange even_part(index_t count, std::size_t index, std::size_t parts) {
     return {begin(index), begin(index + 1)};
 }
 
-/// What one device does, and its memory.
+/// The slots, columns and memory of one device.
 struct DevicePart {
     ProgramSlab slab;
     IndexRange slots;                ///< slots of the ring in this device's memory
