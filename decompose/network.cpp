@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decompose/network.hpp"
 
-#include "core/pixels/simd.hpp"
+#include "core/instruction_sets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "decompose/network.cpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/pixels/simd.hpp"
+#include "core/instruction_sets.hpp"
 //
 #include <hwy/highway.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
-#include "core/pixels/simd.hpp"
+#include "core/instruction_sets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/pixels/stored_samples.cpp"

@@ -3,9 +3,7 @@
 
 #include <cstddef>
 
-// The disabled targets are those of column_fft.cpp.
-#define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/fft/tile_moves.cpp"
 #include <hwy/foreach_target.h>

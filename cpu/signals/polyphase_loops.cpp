@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-// As in cpu/signals/vector_loops.cpp.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#define CONVOLUME_SCALABLE_VECTORS
+#include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/polyphase_loops.cpp"
 #include <hwy/foreach_target.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/stream_loops.hpp"
 
-// The disabled SIMD targets lie between enabled ones, and would not be faster than these here.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#define CONVOLUME_SCALABLE_VECTORS
+#include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/stream_loops.cpp"
 #include <hwy/foreach_target.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/vector_loops.hpp"
 
-// Scalable vectors are left out, since vectors are kept in arrays here. The other targets that are
-// left out would be no faster than those before them.
-#define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/volumes/vector_loops.cpp"
 #include <hwy/foreach_target.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
-// Compilers make vectors of these loops. The disabled targets (instruction sets) lie between
-// enabled targets.
-#define HWY_DISABLED_TARGETS \
-    (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "deconvolve/executors/row_loops.cpp"
 #include <hwy/foreach_target.h>

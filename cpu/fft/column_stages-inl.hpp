@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms of columns and lines by the radix stages of their length. Compiled once for each
+// instruction set that includes it.
+
+#if defined(CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
+#undef CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
+#else
+#define CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "cpu/fft/column_stages.hpp"
+#include "cpu/fft/line_begin-inl.hpp"
+#include "cpu/fft/radix_stage-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace convolume::cpu::HWY_NAMESPACE {
+
+template <index_t width, class Real>
+void transform(const ColumnStages<Real>& arguments) {
+    const ColumnTransform<Real>& columns = arguments.transform;
+    const Real* from = columns.source_tile != nullptr ? columns.source_tile : columns.source;
+    Real* to = arguments.scratch;
+    Real* other =
+        columns.source_tile != nullptr ? columns.source_tile : to + 2 * arguments.length * width;
+    const Real* twiddles = arguments.twiddles;
+    index_t s = 1, rest = arguments.length;
+    for (index_t stage = 0; s < arguments.length || stage == 0; ++stage) {
+        const int radix = arguments.radices[stage];
+        const index_t m = rest / radix;
+        const bool last = m == 1;
+        if (last) to = columns.target_tile != nullptr ? columns.target_tile : columns.target;
+        const RadixStage<Real> radix_stage{columns, stage == 0, last, s, m, twiddles, from, to};
+        switch (radix) {
+            case 1:
+                run_radix_stage<1, width>(radix_stage);
+                break;
+            case 2:
+                run_radix_stage<2, width>(radix_stage);
+                break;
+            case 3:
+                run_radix_stage<3, width>(radix_stage);
+                break;
+            case 4:
+                run_radix_stage<4, width>(radix_stage);
+                break;
+            case 5:
+                run_radix_stage<5, width>(radix_stage);
+                break;
+            case 6:
+                run_radix_stage<6, width>(radix_stage);
+                break;
+            case 7:
+                run_radix_stage<7, width>(radix_stage);
+                break;
+            case 9:
+                run_radix_stage<9, width>(radix_stage);
+                break;
+            case 10:
+                run_radix_stage<10, width>(radix_stage);
+                break;
+            case 11:
+                run_radix_stage<11, width>(radix_stage);
+                break;
+            case 12:
+                run_radix_stage<12, width>(radix_stage);
+                break;
+            case 13:
+                run_radix_stage<13, width>(radix_stage);
+                break;
+            default:
+                run_radix_stage<8, width>(radix_stage);
+        }
+        twiddles += 2 * m * (radix - 1);
+        s *= radix;
+        rest = m;
+        from = to;
+        std::swap(to, other);
+    }
+}
+
+// The tile of each line is at the begin of the scratch memory.
+template <int width, bool inverse, class Real>
+void transform_lines(const ColumnStages<Real>& arguments) {
+    const LineSet<Real>& lines = *arguments.transform.lines;
+    const index_t length = arguments.length;
+    ColumnTransform<Real> tile = arguments.transform;
+    tile.source_tile = arguments.scratch;
+    tile.target_stride = 2 * width;
+    const ColumnStages<Real> rest{length, arguments.radices, arguments.twiddles, tile,
+                                  arguments.scratch + 2 * width * length};
+    for (index_t r = 0; r < lines.rows.count; ++r) {
+        const Real* const source = lines.rows.source + r * lines.rows.source_distance;
+        tile.target = lines.rows.target + r * lines.rows.target_distance;
+        if constexpr (lanes_of<width, Real> == width)
+            if (length == width) {
+                square_line<width, inverse>(source, lines.twiddles, tile.target);
+                continue;
+            }
+        begin_line<width, inverse>(source, length, lines.twiddles, tile.source_tile);
+        transform<width>(rest);
+    }
+}
+
+template <int width, class Real>
+void transform_any(const ColumnStages<Real>& arguments) {
+    if (arguments.transform.lines == nullptr)
+        transform<width>(arguments);
+    else if (arguments.transform.inverse)
+        transform_lines<width, true>(arguments);
+    else
+        transform_lines<width, false>(arguments);
+}
+
+template <class Real>
+void transform(const ColumnStages<Real>& arguments) {
+    if (arguments.transform.columns == ColumnFft<Real>::most_columns)
+        transform_any<ColumnFft<Real>::most_columns>(arguments);
+    else
+        transform_any<ColumnFft<Real>::column_multiple>(arguments);
+}
+
+}  // namespace convolume::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggles for each target
