@@ -35,7 +35,8 @@ suite() {
 if [ -n "$cupy" ]; then
     python=${PYTHON:-python3}
     tests=$cupy/tests/cupyx_tests/scipy_tests
-    suite cupy --rootdir "$cupy/tests" "$tests/signal_tests/test_signaltools.py" "$tests/ndimage_tests/test_filters.py"
+    suite cupy --rootdir "$cupy/tests" "$tests/signal_tests/test_signaltools.py" "$tests/signal_tests/test_upfirdn.py" \
+        "$tests/signal_tests/test_resample.py" "$tests/ndimage_tests/test_filters.py"
     exit
 fi
 
