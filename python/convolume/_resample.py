@@ -95,7 +95,9 @@ def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axi
     if axis == len(found.shape) - 1:
         return GpuNumbers(out.array)
     module: Any = importlib.import_module(found.library)
-    return GpuNumbers(module.moveaxis(out.array, -1, axis))
+    moved = module.moveaxis(out.array, -1, axis)
+    # As on the host, the result has no gaps and its last axis is the fastest.
+    return GpuNumbers(moved.contiguous() if found.library == "torch" else module.ascontiguousarray(moved))
 
 
 @functools.lru_cache(maxsize=16)

@@ -322,7 +322,7 @@ def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources:
                 return sums
     in1, in2 = _pair(first, second)
     if in1.ndim == in2.ndim == 0:
-        return in1 * in2
+        return given_back(in1 * in2, first)
     _check_dimensions(in1, in2)
     if in1.size == 0 or in2.size == 0:
         return given_back(empty_beside(in1, (0,), np.dtype(np.float64)), first)

@@ -96,6 +96,22 @@ def test_ends_of_resampled_signals(library, mode):
         signal.upfirdn(taps, on_gpu(library, signals), 3, 2, device="cpu")
 
 
+def test_resampled_signals_have_no_gaps(library):
+    signals = on_gpu(library, numbers((5, 30, 4), "float32"))
+    for axis in range(3):
+        found = signal.upfirdn([1, 2, 3], signals, 2, axis=axis)
+        if library.__name__ == "torch":
+            assert found.is_contiguous()
+        elif library.__name__ != "jax":
+            assert found.flags.c_contiguous
+
+
+@pytest.mark.parametrize("name", ["convolve", "fftconvolve", "oaconvolve"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+def test_numbers_without_axes(library, name, dtype):
+    compare(library, getattr(signal, name), np.array(3, dtype), np.array(2, dtype))
+
+
 def test_sides_of_signals(library):
     image = numbers((9,), "float32")
     with pytest.raises(convolume.InvalidArgument, match="in1 is in host memory and in2 in a GPU's"):
