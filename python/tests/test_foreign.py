@@ -21,7 +21,8 @@ is changed.
 | SciPy 1.17.1 | `scipy.signal.tests.test_signaltools`, `scipy.signal.tests.test_upfirdn` |
 | SciPy 1.17.1 | `scipy.ndimage.tests.test_filters` |
 | scikit-image 0.26.0 | `test_restoration` of `restoration` |
-| CuPy 14.2.0 | `test_signaltools` and `test_filters` of `cupyx_tests` |
+| CuPy 14.2.0 | `test_signaltools`, `test_upfirdn`, `test_resample` and `test_filters` of `cupyx_tests`: cases that \
+concern drop-ins by their names |
 
 `scripts/foreign_tests.sh` runs them. Continuous integration runs all but CuPy's, which need a GPU and CuPy's sources:
 `scripts/foreign_tests.sh --cupy SOURCES`.
