@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -24,17 +25,40 @@ constexpr index_t never = std::numeric_limits<index_t>::min() / 2;
 /// long on some processors.
 class NoDenormals {
   public:
-#if defined(__SSE2__)
-    NoDenormals() : before_(_mm_getcsr()) {
-        _mm_setcsr(before_ | 0x8040);
-    }
-    ~NoDenormals() {
-        _mm_setcsr(before_);
-    }
+    NoDenormals() : before_(control()) { set_control(before_ | flush_to_zero); }
+    ~NoDenormals() { set_control(before_); }
+    NoDenormals(const NoDenormals&) = delete;
+    NoDenormals& operator=(const NoDenormals&) = delete;
 
   private:
-    unsigned before_;
+    // The control register of floating-point arithmetic.
+#if defined(__SSE2__)
+    static constexpr std::uint64_t flush_to_zero = 0x8040;  // of results and of operands
+    static std::uint64_t control() {
+        return _mm_getcsr();
+    }
+    static void set_control(std::uint64_t bits) {
+        _mm_setcsr(static_cast<unsigned>(bits));
+    }
+#elif defined(__aarch64__)
+    static constexpr std::uint64_t flush_to_zero = std::uint64_t{1} << 24;
+    static std::uint64_t control() {
+        std::uint64_t bits = 0;
+        asm volatile("mrs %0, fpcr" : "=r"(bits));
+        return bits;
+    }
+    static void set_control(std::uint64_t bits) {
+        asm volatile("msr fpcr, %0" : : "r"(bits));
+    }
+#else
+    static constexpr std::uint64_t flush_to_zero = 0;
+    static std::uint64_t control() {
+        return 0;
+    }
+    static void set_control(std::uint64_t) {}
 #endif
+
+    std::uint64_t before_;
 };
 
 }  // namespace
