@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/channel_sums.hpp"
 
-#define CONVOLUME_SCALABLE_VECTORS
 #include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/channel_sums.cpp"
