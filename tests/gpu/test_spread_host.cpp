@@ -258,6 +258,27 @@ TEST_CASE("spread host images: an image that no GPU holds is planned for several
     large.execute(image.view(), want.view());
     CHECK(compare(to_array(want.view()), to_array(got.view())).error < 2e-6);
     CHECK_THROWS_AS(plan_within(16 * mib), OutOfMemory);
+
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::gpu;
+    choice.gpus = {0, 1};
+    choice.max_gpu_bytes = limit;
+    const Convolver of_choice(shape, kernel.view(), options, choice, PixelType::uint16);
+    CHECK(of_choice.plan().chosen.gpus_per_block == 2);
+    poison(got.view());
+    of_choice.execute(image.view(), got.view());
+    CHECK(compare(to_array(want.view()), to_array(got.view())).error < 2e-6);
+}
+
+TEST_CASE("spread host images: memory that is reserved counts in a GPU's pool", "[gpu]") {
+    NEEDS_GPU();
+    gpu::DevicePool pool(0, 64 * mib);
+    static_cast<void>(pool.take(40 * mib, "a test"));  // stays idle in the pool
+    auto reserved = pool.reserve(60 * mib, "a test");
+    CHECK_THROWS_AS(pool.reserve(8 * mib, "a test"), OutOfMemory);
+    CHECK_THROWS_AS(pool.take(8 * mib, "a test"), OutOfMemory);
+    reserved.reset();
+    CHECK(pool.take(60 * mib, "a test") != nullptr);
 }
 
 TEST_CASE("spread host images: refused memory leads to a smaller plan", "[gpu]") {
