@@ -24,6 +24,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 #include "core/threads.hpp"
+#include "gpu/runtime/staging.hpp"
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace {
@@ -442,6 +443,8 @@ json run_from_host(const Case& c, const std::vector<int>& devices, Method method
             {"parts", chosen.parts},
             {"tiles_zyx", {chosen.tiles.z, chosen.tiles.y, chosen.tiles.x}},
             {"gib_of_each", static_cast<double>(chosen.engine_bytes >> 20) / 1024},
+            {"page_locked", gpu::is_page_locked(image.view().data, image.bytes()) &&
+                                gpu::is_page_locked(result.view().data, result.bytes())},
             {"predicted_ms", chosen.seconds * 1e3},
             {"ms", times[times.size() / 2] * 1e3},
             {"first_ms", first_s * 1e3},

@@ -46,6 +46,10 @@ std::string sufficient_limit(index_t bytes) {
     return message(bytes, " B");
 }
 
+index_t block_count(const PlanCandidate& candidate) {
+    return candidate.parts * element_count(candidate.tiles);
+}
+
 enum class EngineKind { gpu, joined_gpus, cpu };
 
 // A candidate with its prediction and its tiles.
@@ -147,8 +151,7 @@ class Planner {
         for (const Candidate& one : candidates_)
             if (one.candidate.rejected.empty()) least_s = std::min(least_s, one.candidate.seconds);
         const auto rank = [](const Candidate& one) {
-            const PlanCandidate& candidate = one.candidate;
-            return std::pair(candidate.parts * element_count(candidate.tiles), candidate.seconds);
+            return std::pair(block_count(one.candidate), one.candidate.seconds);
         };
         for (const Candidate& one : candidates_)
             if (one.candidate.rejected.empty() &&
@@ -369,15 +372,21 @@ class Planner {
 
 // Whether `a` is better than `b`, a plan for engines of another kind. If two streamed plans hardly
 // differ, the files decide how long a run takes. The plan is then better whose engines work less.
+// If two plans for GPUs hardly differ, the one with fewer blocks is better.
 bool is_preferable(const PlanCandidate& a, const PlanCandidate& b) {
     const auto work_s = [](const PlanStages& stages) {
         return stages.split_and_merge.seconds + stages.to_gpu.seconds + stages.convolve.seconds +
                stages.from_gpu.seconds;
     };
     const auto [less_s, more_s] = std::minmax(a.seconds, b.seconds);
+    const bool hardly_differ = more_s <= less_s * (1 + model_error);
     const bool streams = a.stages.write.seconds > 0 && b.stages.write.seconds > 0;
-    if (streams && more_s <= less_s * (1 + model_error)) return work_s(a.stages) < work_s(b.stages);
-    return a.seconds < b.seconds;
+    if (streams && hardly_differ) return work_s(a.stages) < work_s(b.stages);
+    const auto rank = [&](const PlanCandidate& plan) {
+        return std::pair(a.on_gpu && b.on_gpu && hardly_differ ? block_count(plan) : 0,
+                         plan.seconds);
+    };
+    return rank(a) < rank(b);
 }
 
 }  // namespace

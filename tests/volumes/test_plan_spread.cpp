@@ -155,6 +155,26 @@ TEST_CASE("predicted times decide between a spread image, tiles and parts") {
     }
 }
 
+TEST_CASE("a spread image that hardly takes longer than several tiles or parts is preferred") {
+    const index_t limit = wide_bytes / 2 + mib;
+    const Links none{1e11, "no link"};
+    const PlanCandidate divided = make_plan(wide_kernel(), {}, linked_gpus(2, limit, none)).chosen;
+    CHECK(divided.parts * element_count(divided.tiles) > 1);
+    const auto spread = [&](double link_bytes_per_s) {
+        return make_plan(wide_kernel(), in_core(), linked_gpus(2, limit, {link_bytes_per_s}))
+            .chosen;
+    };
+    const double exchange_s = spread(1e9).seconds - spread(1e30).seconds;  // at 1e9 bytes/s
+    const auto chosen_at = [&](double factor) {
+        const double rate = 1e9 * exchange_s / (factor * divided.seconds - spread(1e30).seconds);
+        REQUIRE(rate > 0);
+        CHECK(spread(rate).seconds == Approx(factor * divided.seconds));
+        return make_plan(wide_kernel(), {}, linked_gpus(2, limit, {rate})).chosen.gpus_per_block;
+    };
+    CHECK(chosen_at(1.05) == 2);
+    CHECK(chosen_at(1.2) == 1);
+}
+
 TEST_CASE("GPUs that do not reach each other hold no image together, and the plan says why") {
     const Links none{1e11, "GPU 0 does not reach the memory of GPU 1"};
     const auto spread = [](const TaskPlan& plan) {
