@@ -206,6 +206,7 @@ nlohmann::ordered_json describe(const Case& work, const Settings& settings, cons
             {"tasks", plan.tasks},
             {"tasks_in_flight", chosen.tasks_in_flight},
             {"slab_planes", chosen.slab_planes},
+            {"gpus_per_block", chosen.gpus_per_block},
             {"grid_zyx", triple(chosen.grid)},
             {"engine_bytes", chosen.engine_bytes},
             {"host_bytes", chosen.host_bytes},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times convolutions of images in the memory of several GPUs beside the same on one, cuFFT's
-// transforms over several GPUs (cufftXt), and copies between the GPUs. Prints one JSON object a
-// line. Times are medians of milliseconds between events on the first GPU.
+// transforms over several GPUs (cufftXt), and copies between the GPUs. With --host, images are in
+// page-locked host memory: in-core, in tiles and in parts on 1, 2, 4, … GPUs, with predictions.
+// Prints one JSON object a line. Times are medians of milliseconds between events on the first GPU,
+// or by the host's clock.
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>
@@ -22,6 +24,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 #include "core/threads.hpp"
+#include "gpu/runtime/staging.hpp"
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace {
@@ -92,8 +95,8 @@ double median_ms(const std::vector<int>& devices, int repeats, const Work& work)
     return times[times.size() / 2];
 }
 
-Volume random_volume(const Shape3& shape, unsigned seed) {
-    Volume volume(shape, PixelType::float32);
+Volume random_volume(const Shape3& shape, unsigned seed, HostMemory memory = HostMemory::ordinary) {
+    Volume volume(shape, PixelType::float32, memory);
     float* const samples = volume.elements<float>();
     const index_t count = element_count(shape);
     parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [=](index_t block, int) {
@@ -401,6 +404,54 @@ json link_rates(const std::vector<int>& devices, int repeats) {
     return {{"name", "link"}, {"gb_per_s", alone}, {"gb_per_s_each_of_both_directions", in_both}};
 }
 
+// Convolves from host memory to host memory, and returns the figures.
+json run_from_host(const Case& c, const std::vector<int>& devices, Method method, int repeats,
+                   const Volume& image, const Volume& kernel, Volume& result) {
+    Options options;
+    options.method = method;
+    options.boundary.kind = c.boundary;
+    options.normalization = KernelNormalization::sum;
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::gpu;
+    choice.gpus = devices;
+    const Convolver convolver(c.image, kernel.view(), options, choice);
+    const PlanCandidate chosen = convolver.plan().chosen;
+    const auto execute = [&] { return convolver.execute(image.view(), result.view()).seconds; };
+    const double first_s = execute();
+    std::vector<double> times;
+    for (int i = 0; i < repeats; ++i) times.push_back(execute());
+    Timeline timeline;
+    ExecutionContext context;
+    context.timeline = &timeline;
+    convolver.execute(image.view(), result.view(), context);
+    std::sort(times.begin(), times.end());
+    // Seconds from the first begin of a phase to its last end, over all GPUs.
+    json phases;
+    for (const Phase phase : {Phase::host_to_device, Phase::convolve, Phase::device_to_host}) {
+        double begin_s = 1e9, end_s = 0;
+        for (const Timeline::Event& event : timeline.events()) {
+            if (event.phase != phase) continue;
+            begin_s = std::min(begin_s, event.begin_s);
+            end_s = std::max(end_s, event.end_s);
+        }
+        phases[to_string(phase)] = {std::round(begin_s * 1e4) / 10, std::round(end_s * 1e4) / 10};
+    }
+    return {{"name", c.name},
+            {"gpus", devices.size()},
+            {"method", to_string(chosen.method)},
+            {"gpus_per_block", chosen.gpus_per_block},
+            {"parts", chosen.parts},
+            {"tiles_zyx", {chosen.tiles.z, chosen.tiles.y, chosen.tiles.x}},
+            {"gib_of_each", static_cast<double>(chosen.engine_bytes >> 20) / 1024},
+            {"page_locked", gpu::is_page_locked(image.view().data, image.bytes()) &&
+                                gpu::is_page_locked(result.view().data, result.bytes())},
+            {"predicted_ms", chosen.seconds * 1e3},
+            {"ms", times[times.size() / 2] * 1e3},
+            {"first_ms", first_s * 1e3},
+            {"ms_of_phases", phases},
+            {"relative_l2_error", sampled_error(c, image, kernel, result)}};
+}
+
 // Prints the figures that `work` returns, or its error.
 template <class Work>
 bool print(const char* name, const Work& work) {
@@ -412,6 +463,25 @@ bool print(const char* name, const Work& work) {
         std::cout << json{{"name", name}, {"error", error.what()}}.dump() << std::endl;
         return false;
     }
+}
+
+// Times a case from host memory on 1, 2, 4, … and all of `devices`, with every method.
+bool time_from_host(Case c, const std::vector<int>& devices, int repeats) {
+    c.boundary = BoundaryKind::zero;
+    const Volume image = random_volume(c.image, 1, HostMemory::page_locked),
+                 kernel = random_volume(c.kernel, 2);
+    Volume result(c.image, PixelType::float32, HostMemory::page_locked);
+    bool good = true;
+    for (std::size_t count = 1; count <= devices.size();
+         count = count < devices.size() ? std::min(2 * count, devices.size()) : count + 1) {
+        const std::vector<int> used(devices.begin(),
+                                    devices.begin() + static_cast<std::ptrdiff_t>(count));
+        for (const Method method : {Method::in_core, Method::tiled, Method::dif})
+            good &= print(c.name, [&] {
+                return run_from_host(c, used, method, repeats, image, kernel, result);
+            });
+    }
+    return good;
 }
 
 }  // namespace
@@ -428,6 +498,8 @@ int main(int argc, char** argv) {
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
     bool sweeps = false;
     app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
+    bool from_host = false;
+    app.add_flag("--host", from_host, "Only times images in host memory, with zero boundary");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
@@ -438,9 +510,14 @@ int main(int argc, char** argv) {
         return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
     };
     bool good = true;
-    if (is_chosen("link")) good &= print("link", [&] { return link_rates(devices, repeats); });
+    if (is_chosen("link") && !from_host)
+        good &= print("link", [&] { return link_rates(devices, repeats); });
     for (const Case& c : cases) {
         if (!is_chosen(c.name)) continue;
+        if (from_host) {
+            good &= time_from_host(c, devices, repeats);
+            continue;
+        }
         if (sweeps) {
             if (c.fits_one) sweep(c, devices, repeats);
             continue;
@@ -454,7 +531,7 @@ int main(int argc, char** argv) {
             good &= print(c.name, [&] { return run_on(c, devices, repeats, keep, image, kernel); });
         }
     }
-    if (is_chosen("cufft") && !sweeps) {
+    if (is_chosen("cufft") && !sweeps && !from_host) {
         const Shape3 grid{512, 1024, 1024};
         good &= print("cufft", [&] { return cufft_xt(grid, devices, repeats); });
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An engine convolves one block (a part, a tile, or the whole image) on one device. The planner
-// asks engines for bytes and seconds, and the scheduler gives them tasks. CPU and GPU engines
-// implement this interface and pass the same conformance tests
+// An engine convolves one block (a part, a tile, or the whole image) on one device, or spread over
+// several. The planner asks engines for bytes and seconds, and the scheduler gives them tasks. CPU
+// and GPU engines implement this interface and pass the same conformance tests
 // (tests/support/engine_conformance.hpp).
 
 #include <algorithm>
@@ -203,6 +203,8 @@ struct EngineInfo {
     index_t memory_limit_bytes = 0;  ///< 0: all available memory of the host
     int tasks_in_flight = 1;         ///< number of concurrent tasks that keeps the device busy
     MachineRates rates;              ///< rates from which times are predicted
+    /// Names of the engines that are joined in this one; empty if it computes on one device.
+    std::vector<std::string> members = {};
 };
 
 class Engine {
@@ -229,6 +231,15 @@ class Engine {
 
     /// Returns true if the engine walks through blocks with `walks`; otherwise it holds them whole.
     virtual bool can_walk() const { return false; }
+
+    /// Returns an engine that spreads each block over the devices of `engines`, of which this is
+    /// the first. Its bytes are those on each device. Null if such engines cannot be joined.
+    virtual std::shared_ptr<Engine> join(const std::vector<std::shared_ptr<Engine>>&) const {
+        return nullptr;
+    }
+
+    /// Returns a sentence that says why the engine cannot convolve a block; empty if it can.
+    virtual std::string why_unsuitable(const Block&) const { return {}; }
 
     /// Predicts bytes and seconds. Allocates nothing.
     virtual BlockCost estimate(const Block& block) const = 0;

@@ -136,6 +136,9 @@ struct MachineRates {
     /// Direct sums: share of the shorter of products and loads that is not hidden, and factor of
     /// time if taps are in device memory.
     double gpu_direct_not_hidden = 0.3, gpu_device_taps_factor = 1.25;
+    /// Rate at which passes along z of several GPUs read and write planes of each other over
+    /// NVLink, in each direction.
+    double gpu_link_bytes_per_s = 3.2e11;
     /// Rate of transfers through staging buffers, relative to page-locked memory.
     double gpu_staged_share = 0.7;
     /// Bytes by which a partial row seems longer when it travels: rows of 1 KiB reach 0.71 of the

@@ -182,6 +182,15 @@ EngineList make_engines(const EngineChoice& choice) {
     return engines;
 }
 
+EngineList with_joined_gpus(EngineList engines) {
+    EngineList gpus;
+    for (const auto& engine : engines)
+        if (engine->info().is_gpu) gpus.push_back(engine);
+    if (gpus.size() < 2) return engines;
+    if (auto joined = gpus.front()->join(gpus)) engines.push_back(std::move(joined));
+    return engines;
+}
+
 void keep_ffts(const EngineList& engines) {
     for (const auto& engine : engines) keep_ffts(*engine);
 }

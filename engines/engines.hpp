@@ -12,6 +12,10 @@ namespace convolume {
 /// Device::automatic, GPUs that cannot be used are left out, and gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});
 
+/// Adds an engine that spreads each block over all GPUs of the list, if there are several. For
+/// lists with which one convolver plans: such an engine may need all memory of the GPUs.
+EngineList with_joined_gpus(EngineList engines);
+
 /// Keeps the FFT plans of engines as they are, however long they are used: the results of an object
 /// that is used for long are then those of a new one.
 void keep_ffts(const EngineList& engines);

@@ -168,6 +168,8 @@ class Predictor {
         candidate.tiles = division.tiles;
         candidate.grid = division.grid;
         candidate.on_gpu = engines_.front()->info().is_gpu;
+        candidate.gpus_per_block =
+            std::max(1, static_cast<int>(engines_.front()->info().members.size()));
 
         candidate.host_bytes =
             checked_add(checked_add(box_bytes(division), in_memory_bytes()),

@@ -81,7 +81,7 @@ struct Convolver::Impl {
     void choose_engines(const EngineChoice& choice) {
         if (may_end_before_gpus_start(choice)) return;
         const double start_s = gpu_start_seconds();
-        engines = make_engines(choice);
+        engines = with_joined_gpus(make_engines(choice));
         if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
         current_runner.reset();
     }

@@ -46,6 +46,12 @@ std::string sufficient_limit(index_t bytes) {
     return message(bytes, " B");
 }
 
+index_t block_count(const PlanCandidate& candidate) {
+    return candidate.parts * element_count(candidate.tiles);
+}
+
+enum class EngineKind { gpu, joined_gpus, cpu };
+
 // A candidate with its prediction and its tiles.
 struct Candidate : Prediction {
     CandidateLayout layout;
@@ -66,6 +72,10 @@ class Planner {
     // `known_s` is the time of the best plan on engines of other kinds.
     void compare_candidates(double known_s) {
         known_s_ = known_s;
+        if (is_joined()) {
+            compare_spread();
+            return;
+        }
         const Algorithm in_space =
             problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
                 ? Algorithm::separable
@@ -89,9 +99,13 @@ class Planner {
     }
 
     const std::vector<Candidate>& candidates() const { return candidates_; }
+    /// Returns a candidate that the engine cannot convolve, whatever the limits are.
+    const std::optional<PlanCandidate>& unsuitable() const { return unsuitable_; }
     /// Returns the chosen candidate; null when none fits.
     const Candidate* best() const { return best_; }
     const EngineList& engines() const { return engines_; }
+    /// Whether the engine spreads blocks over several devices.
+    bool is_joined() const { return !engines_.front()->info().members.empty(); }
     index_t host_limit_bytes() const { return limits_.host_bytes; }
 
     // Returns an error that names the limits to raise: that of the engines if no candidate fits it,
@@ -137,14 +151,29 @@ class Planner {
         for (const Candidate& one : candidates_)
             if (one.candidate.rejected.empty()) least_s = std::min(least_s, one.candidate.seconds);
         const auto rank = [](const Candidate& one) {
-            const PlanCandidate& candidate = one.candidate;
-            return std::pair(candidate.parts * element_count(candidate.tiles), candidate.seconds);
+            return std::pair(block_count(one.candidate), one.candidate.seconds);
         };
         for (const Candidate& one : candidates_)
             if (one.candidate.rejected.empty() &&
                 one.candidate.seconds <= least_s * (1 + model_error) &&
                 (!best_ || rank(one) < rank(*best_)))
                 best_ = &one;
+    }
+
+    // The only candidate of a joined engine is the whole image.
+    void compare_spread() {
+        if (!allows(Method::in_core)) return;
+        Candidate one = single_tile(Method::in_core, Algorithm::fft, 1);
+        const auto& [z, y, x] = one.layout.axes;
+        one.candidate.rejected = engines_.front()->why_unsuitable(
+            part_block(problem_, one.layout, 0, {z.largest(), y.largest(), x.largest()}));
+        if (!one.candidate.rejected.empty()) {
+            unsuitable_ = one.candidate;
+            return;
+        }
+        one.candidate.rejected = why_rejected(one.candidate);
+        candidates_.push_back(std::move(one));
+        choose();
     }
 
     // Whether the options allow a method; with a number of parts, only a split is allowed.
@@ -337,20 +366,27 @@ class Planner {
     MemoryLimits limits_;
     double known_s_ = 0;
     std::vector<Candidate> candidates_;
+    std::optional<PlanCandidate> unsuitable_;
     const Candidate* best_ = nullptr;
 };
 
 // Whether `a` is better than `b`, a plan for engines of another kind. If two streamed plans hardly
 // differ, the files decide how long a run takes. The plan is then better whose engines work less.
+// If two plans for GPUs hardly differ, the one with fewer blocks is better.
 bool is_preferable(const PlanCandidate& a, const PlanCandidate& b) {
     const auto work_s = [](const PlanStages& stages) {
         return stages.split_and_merge.seconds + stages.to_gpu.seconds + stages.convolve.seconds +
                stages.from_gpu.seconds;
     };
     const auto [less_s, more_s] = std::minmax(a.seconds, b.seconds);
+    const bool hardly_differ = more_s <= less_s * (1 + model_error);
     const bool streams = a.stages.write.seconds > 0 && b.stages.write.seconds > 0;
-    if (streams && more_s <= less_s * (1 + model_error)) return work_s(a.stages) < work_s(b.stages);
-    return a.seconds < b.seconds;
+    if (streams && hardly_differ) return work_s(a.stages) < work_s(b.stages);
+    const auto rank = [&](const PlanCandidate& plan) {
+        return std::pair(a.on_gpu && b.on_gpu && hardly_differ ? block_count(plan) : 0,
+                         plan.seconds);
+    };
+    return rank(a) < rank(b);
 }
 
 }  // namespace
@@ -378,16 +414,22 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
 
     std::deque<Planner> planners;
     std::vector<std::vector<int>> indices;
-    for (const bool gpu : {true, false}) {
-        EngineList kind;
+    const auto kind_of = [](const Engine& engine) {
+        const EngineInfo& info = engine.info();
+        return !info.is_gpu           ? EngineKind::cpu
+               : info.members.empty() ? EngineKind::gpu
+                                      : EngineKind::joined_gpus;
+    };
+    for (const EngineKind kind : {EngineKind::gpu, EngineKind::joined_gpus, EngineKind::cpu}) {
+        EngineList of_kind;
         std::vector<int> members;
         for (std::size_t i = 0; i < engines.size(); ++i)
-            if (engines[i]->info().is_gpu == gpu) {
-                kind.push_back(engines[i]);
+            if (kind_of(*engines[i]) == kind) {
+                of_kind.push_back(engines[i]);
                 members.push_back(static_cast<int>(i));
             }
-        if (kind.empty()) continue;
-        planners.emplace_back(problem, options, kind);
+        if (of_kind.empty()) continue;
+        planners.emplace_back(problem, options, of_kind);
         indices.push_back(std::move(members));
     }
     TaskPlan plan;
@@ -398,6 +440,9 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
         planner.compare_candidates(best ? best->best()->candidate.seconds
                                         : std::numeric_limits<double>::infinity());
         for (const Candidate& one : planner.candidates()) plan.candidates.push_back(one.candidate);
+        // The reason is of interest only if the method was requested.
+        if (planner.unsuitable() && options.method == Method::in_core)
+            plan.candidates.push_back(*planner.unsuitable());
         if (!planner.best()) continue;
         if (best && !is_preferable(planner.best()->candidate, best->best()->candidate)) continue;
         best = &planner;
@@ -407,12 +452,21 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
         throw GpuUnavailable(
             message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
     if (!best) {
+        // Engines that were joined need less memory each.
+        const Planner* least = nullptr;
         for (const Planner& planner : planners)
-            if (!planner.candidates().empty()) throw planner.out_of_memory_error();
+            if (!planner.candidates().empty() &&
+                (!least || (planner.is_joined() && options.method == Method::in_core)))
+                least = &planner;
+        throw least->out_of_memory_error();
     }
     plan.chosen = best->best()->candidate;
     plan.keep_kernels = best->best()->keep_kernels;
-    for (const auto& engine : best->engines()) plan.engines.push_back(engine->info().name);
+    for (const auto& engine : best->engines()) {
+        const EngineInfo& info = engine->info();
+        if (info.members.empty()) plan.engines.push_back(info.name);
+        plan.engines.insert(plan.engines.end(), info.members.begin(), info.members.end());
+    }
     plan.host_limit_bytes = best->host_limit_bytes();
     fill_task_plan(problem, best->best()->layout, plan);
     if (plan.chosen.on_gpu)

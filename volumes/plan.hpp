@@ -35,7 +35,7 @@ struct TaskPlan {
     /// room.
     bool keep_kernels = true;
     std::vector<int> engine_indices;   ///< indices of the engines that the plan uses
-    std::vector<std::string> engines;  ///< names of the engines that the plan uses
+    std::vector<std::string> engines;  ///< names of the devices' engines that the plan uses
     index_t host_limit_bytes = 0;
 
     const Block& block_of(const Task& task) const {
@@ -46,9 +46,9 @@ struct TaskPlan {
 };
 
 /// Chooses among the methods that `options` allows by predicted time on `engines` (at least one).
-/// If the list holds CPU and GPU engines, the plan uses only one of the two kinds. Throws
-/// Unavailable when no engine can run the method of `options`. Throws OutOfMemory, with the least
-/// sufficient limit, when no candidate fits.
+/// If the list holds engines of the CPU, of GPUs and joined ones, the plan uses only one of these
+/// kinds. Throws Unavailable when no engine can run the method of `options`. Throws OutOfMemory,
+/// with the least sufficient limit, when no candidate fits.
 TaskPlan make_plan(const ConvolutionProblem& problem, const Options& options,
                    const EngineList& engines);
 

@@ -24,6 +24,8 @@ std::string division(const PlanCandidate& candidate) {
     const index_t tiles = element_count(candidate.tiles);
     const std::string text =
         tiles > 1 ? message(convolume::to_string(candidate.tiles), " tiles") : "whole";
+    if (candidate.gpus_per_block > 1)
+        return message(text, " on ", candidate.gpus_per_block, " GPUs");
     return candidate.slab_planes > 0 ? message(text, " by ", candidate.slab_planes, " planes")
                                      : text;
 }
@@ -54,6 +56,7 @@ nlohmann::json candidate_json(const PlanCandidate& candidate) {
                         {"parts", candidate.parts},
                         {"tiles_zyx", shape_json(candidate.tiles)},
                         {"slab_planes", candidate.slab_planes},
+                        {"gpus_per_block", candidate.gpus_per_block},
                         {"tasks_in_flight", candidate.tasks_in_flight},
                         {"grid_zyx", shape_json(candidate.grid)},
                         {"engine_bytes", candidate.engine_bytes},

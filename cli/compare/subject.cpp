@@ -47,6 +47,8 @@ std::string plan_text(const PlanCandidate& chosen, const std::vector<std::string
         text += message(", ", chosen.parts, chosen.parts == 1 ? " part" : " parts");
     if (chosen.method == Method::tiled) text += message(", ", to_string(chosen.tiles), " tiles");
     if (chosen.slab_planes > 0) text += message(", slabs of ", chosen.slab_planes, " planes");
+    if (chosen.gpus_per_block > 1)
+        text += message(", spread over ", chosen.gpus_per_block, " GPUs");
     if (chosen.algorithm == Algorithm::fft) text += message(", grid ", to_string(chosen.grid));
     text += ", on";
     for (const std::string& engine : engines) text += ' ' + engine;

@@ -85,6 +85,7 @@ std::string plan_line(const Plan& plan, index_t executions) {
     if (chosen.method == Method::dif) text << ", " << chosen.parts << " parts";
     if (chosen.method == Method::tiled) text << ", z,y,x " << to_string(chosen.tiles) << " tiles";
     if (chosen.slab_planes > 0) text << ", slabs of " << chosen.slab_planes << " planes";
+    if (chosen.gpus_per_block > 1) text << ", spread over " << chosen.gpus_per_block << " GPUs";
     if (chosen.tasks_in_flight > 1) text << ", " << chosen.tasks_in_flight << " in flight";
     text << ", grid z,y,x " << to_string(chosen.grid) << " on";
     for (const std::string& engine : plan.engines) text << ' ' << engine;

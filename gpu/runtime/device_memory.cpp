@@ -84,6 +84,18 @@ struct DevicePool::PoolContents {
         for (const DeviceMemory& memory : idle) held_bytes -= memory.bytes();
         idle.clear();
     }
+    /// Frees the idle allocations if `bytes` more exceed the limit. Throws OutOfMemory if they
+    /// still do.
+    void make_room(index_t bytes, const char* purpose) {
+        const auto exceeds = [&] { return limit_bytes > 0 && held_bytes + bytes > limit_bytes; };
+        if (exceeds()) free_idle();
+        if (exceeds())
+            throw OutOfMemory(
+                message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
+                        format_bytes(limit_bytes), ", of which ", format_bytes(held_bytes),
+                        " are in use: raise the limit"),
+                MemoryKind::gpu);
+    }
 };
 
 DevicePool::DevicePool(int device, index_t limit_bytes)
@@ -109,22 +121,13 @@ DevicePool::BorrowedMemory DevicePool::take(index_t bytes, const char* purpose) 
         memory = std::move(*best);
         contents.idle.erase(best);
     } else {
-        const auto exceeds = [&] {
-            return contents.limit_bytes > 0 && contents.held_bytes + bytes > contents.limit_bytes;
-        };
         // Allocations that are slightly too small would hardly fit the next request.
         std::erase_if(contents.idle, [&](const DeviceMemory& candidate) {
             const bool outgrown = candidate.bytes() < bytes && candidate.bytes() >= bytes / 2;
             if (outgrown) contents.held_bytes -= candidate.bytes();
             return outgrown;
         });
-        if (exceeds()) contents.free_idle();
-        if (exceeds())
-            throw OutOfMemory(
-                message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
-                        format_bytes(contents.limit_bytes), ", of which ",
-                        format_bytes(contents.held_bytes), " are in use: raise the limit"),
-                MemoryKind::gpu);
+        contents.make_room(bytes, purpose);
         try {
             memory = DeviceMemory(contents.device, bytes);
         } catch (const OutOfMemory&) {
@@ -142,6 +145,16 @@ DevicePool::BorrowedMemory DevicePool::take(index_t bytes, const char* purpose) 
         const std::lock_guard back(contents->mutex);
         contents->idle.push_back(std::move(*holder));
     });
+}
+
+std::shared_ptr<void> DevicePool::reserve(index_t bytes, const char* purpose) {
+    const std::lock_guard lock(contents_->mutex);
+    contents_->make_room(bytes, purpose);
+    contents_->held_bytes += bytes;
+    return {nullptr, [contents = contents_, bytes](void*) {
+                const std::lock_guard back(contents->mutex);
+                contents->held_bytes -= bytes;
+            }};
 }
 
 void DevicePool::release() {

@@ -69,6 +69,9 @@ class DevicePool {
     /// Returns at least `bytes`, from the idle allocations if one fits well. Throws OutOfMemory if
     /// the limit or the device leaves no room, even without idle allocations.
     BorrowedMemory take(index_t bytes, const char* purpose);
+    /// Counts `bytes` that are allocated elsewhere, as long as the result lives. Throws OutOfMemory
+    /// if the limit leaves no room, even without idle allocations.
+    std::shared_ptr<void> reserve(index_t bytes, const char* purpose);
     /// Frees the idle allocations.
     void release();
     index_t limit_bytes() const;

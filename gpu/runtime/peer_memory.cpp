@@ -124,6 +124,19 @@ std::string why_no_peer_memory(const std::vector<int>& devices) {
     return {};
 }
 
+bool has_fast_links(const std::vector<int>& devices) {
+    for (const int device : devices)
+        for (const int peer : devices) {
+            int has_atomics = device == peer ? 1 : 0;  // PCI Express has none
+            if (has_atomics == 0)
+                check(cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported,
+                                                device, peer),
+                      "asking how GPUs reach each other");
+            if (has_atomics == 0) return false;
+        }
+    return true;
+}
+
 /// Addresses, and the pages that are mapped to them so far.
 class PeerMemory::Mapping {
   public:

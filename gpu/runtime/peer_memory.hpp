@@ -15,6 +15,10 @@ namespace convolume::gpu {
 /// can. A device may be named several times.
 std::string why_no_peer_memory(const std::vector<int>& devices);
 
+/// Whether NVLink connects all these devices. Others reach each other over PCI Express, which is
+/// slower.
+bool has_fast_links(const std::vector<int>& devices);
+
 /// Memory on several devices, one part after another. A page (2 MiB) at the border of two parts is
 /// on either device. Move-only. The destructor waits for the devices.
 class PeerMemory {

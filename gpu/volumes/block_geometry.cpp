@@ -301,13 +301,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
-    const double z_s = z_pass / windows / rates.memory;
+    times.z_s = z_pass / windows / rates.memory;
     // Concurrent work is hidden behind the slowest, but never completely.
     const double up = in_s - up_first;
     const double down = out_s - down_last;
-    const double passes = times.compute_s - z_s;
+    const double passes = times.compute_s - times.z_s;
     const double slowest = std::max({up, down, passes});
-    times.alone_s = up_first + z_s + down_last + slowest +
+    times.alone_s = up_first + times.z_s + down_last + slowest +
                     BlockCost::hidden_share * (up + down + passes - slowest);
     return times;
 }

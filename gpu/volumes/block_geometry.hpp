@@ -55,6 +55,7 @@ struct BlockGeometry {
     index_t batch_columns = 1;
     /// A length lacks a pass of our own: cuFFT transforms the whole 3D block.
     bool uses_cufft = false;
+    bool is_spread = false;  ///< the ring's planes are in the memory of several devices
     // Device memory, in bytes
     index_t ring_bytes = 0;
     index_t batch_bytes = 0;
@@ -94,6 +95,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 /// Predicted times of a block with this layout, in seconds.
 struct BlockTimes {
     double read_s, to_device_s, compute_s, to_host_s, write_s;
+    double z_s;      ///< time of the pass along z of one window, which compute_s includes
     double alone_s;  ///< time from the first byte uploaded to the last byte downloaded
 };
 BlockTimes block_times(const Block& block, const BlockGeometry& geometry, const DeviceRates& rates);

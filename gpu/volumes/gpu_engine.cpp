@@ -15,6 +15,7 @@
 #include "gpu/volumes/block_kernels.hpp"
 #include "gpu/volumes/block_run.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
+#include "gpu/volumes/joined_engine.hpp"
 
 namespace convolume::gpu {
 
@@ -22,7 +23,6 @@ namespace {
 
 // Three tasks keep the bus and the device busy: one is uploaded, one computed, one downloaded.
 constexpr int tasks_in_flight = 3;
-constexpr int staging_buffers = 4;  // staging buffers of one task and direction
 
 // Returns the complex factors by which the planes of the taps are multiplied for a part.
 std::vector<double> plane_factors(const Block& block, const PartId& part,
@@ -46,17 +46,17 @@ class GpuEngine : public Engine {
     // Runs `work`. If the device refuses memory, the limit falls, and later plans use less.
     template <class Work>
     auto with_device(const Work& work) {
-        const DeviceScope scope(resources_.device);
+        const DeviceScope scope(resources_->device);
         try {
             return work();
         } catch (const OutOfMemory&) {
-            resources_.memory.lower_limit();
+            resources_->memory.lower_limit();
             throw;
         }
     }
 
     BlockGeometry geometry_of(const Block& block, const PlaneBytes& pixels) const {
-        index_t limit = resources_.memory.limit_bytes();
+        index_t limit = resources_->memory.limit_bytes();
         if (block.memory_bytes > 0)
             limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
         return block_geometry(block, pixels, limit, rates_);
@@ -65,15 +65,15 @@ class GpuEngine : public Engine {
   public:
     GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
               const MachineRates& rates, std::shared_ptr<BusGate> gate)
-        : resources_{device,
-                     index,
-                     std::max(1, host_threads / 2),
-                     std::move(gate),
-                     DevicePool(device, limit_bytes),
-                     StagingPool(staging_buffers * tasks_in_flight),
-                     StagingPool(staging_buffers * tasks_in_flight),
-                     TaskStreamsPool::of_device(device),
-                     {}} {
+        : resources_(new DeviceResources{device,
+                                         index,
+                                         std::max(1, host_threads / 2),
+                                         std::move(gate),
+                                         DevicePool(device, limit_bytes),
+                                         StagingPool(staging_buffers * tasks_in_flight),
+                                         StagingPool(staging_buffers * tasks_in_flight),
+                                         TaskStreamsPool::of_device(device),
+                                         {}}) {
         const DeviceProperties properties = device_properties(device);
         const TransferRates transfers = transfer_rates(device);
         info_.name = message("gpu:", device);
@@ -92,21 +92,31 @@ class GpuEngine : public Engine {
     }
 
     const EngineInfo& info() const override { return info_; }
-    index_t memory_limit_bytes() const override { return resources_.memory.limit_bytes(); }
+    index_t memory_limit_bytes() const override { return resources_->memory.limit_bytes(); }
     bool supports(Algorithm algorithm) const override { return algorithm != Algorithm::separable; }
     bool can_walk() const override { return true; }
-    void release_workspaces() override { resources_.memory.release(); }
+    void release_workspaces() override { resources_->memory.release(); }
+
+    std::shared_ptr<Engine> join(const EngineList& engines) const override {
+        std::vector<JoinedDevice> devices;
+        for (const auto& engine : engines) {
+            const auto* const member = dynamic_cast<const GpuEngine*>(engine.get());
+            if (!member) return nullptr;
+            devices.push_back({engine, member->rates_, member->resources_});
+        }
+        return make_joined_engine(std::move(devices));
+    }
 
     index_t good_length(int axis, index_t least, int parts, bool complex_data,
                         Precision precision) const override {
         const index_t own =
-            length_with_passes(resources_.device, axis, least, parts, complex_data, precision);
+            length_with_passes(resources_->device, axis, least, parts, complex_data, precision);
         return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
     }
 
     bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                         Precision precision) const override {
-        return length_with_passes(resources_.device, axis, length, parts, complex_data,
+        return length_with_passes(resources_->device, axis, length, parts, complex_data,
                                   precision) == length;
     }
 
@@ -135,9 +145,9 @@ class GpuEngine : public Engine {
                                          " does not run on a GPU: use the CPU"));
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
             if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
-            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
+            const TaskStreamsPool::BorrowedStreams streams = resources_->streams.take();
             return std::make_shared<GpuEngineKernel>(
-                direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
+                direct_taps(block, taps, resources_->memory, streams->compute), DeviceTaps{}, true);
         });
     }
 
@@ -157,7 +167,7 @@ class GpuEngine : public Engine {
     std::shared_ptr<const EngineKernel> prepare_fft(const Block& block, const PartId& part,
                                                     const ConstImageView& taps, bool once) {
         const BlockGeometry geometry = geometry_of(block, expected_plane_bytes(block));
-        const auto transform = make_block_transform(block, geometry, resources_.device);
+        const auto transform = make_block_transform(block, geometry, resources_->device);
 
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
@@ -167,7 +177,7 @@ class GpuEngine : public Engine {
         DevicePool::BorrowedMemory workspace, spectra;
         std::vector<double> factors;
         Volume folded_on_host;
-        const TaskStreamsPool::BorrowedStreams borrowed_streams = resources_.streams.take();
+        const TaskStreamsPool::BorrowedStreams borrowed_streams = resources_->streams.take();
         const TaskStreams& streams = *borrowed_streams;
         const WaitAtEnd wait(streams);
         const auto upload = [&](char* target, const void* data, index_t bytes) {
@@ -189,9 +199,9 @@ class GpuEngine : public Engine {
         const bool fold_on_device =
             folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
         workspace =
-            once ? resources_.memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
-                                          "a kernel's taps")
-                 : resources_.memory.take(geometry.workspace_bytes(), "a workspace");
+            once ? resources_->memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
+                                           "a kernel's taps")
+                 : resources_->memory.take(geometry.workspace_bytes(), "a workspace");
         char* part_at = workspace.get();
         if (fold_on_device) {
             factors = plane_factors(block, part, taps, undivided_complex);
@@ -224,7 +234,7 @@ class GpuEngine : public Engine {
             streams.compute.wait();
             return std::make_shared<GpuEngineKernel>(workspace, device_taps, false);
         }
-        spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
+        spectra = resources_->memory.take(geometry.kernel_bytes, "a kernel");
         // cuFFT's work area may overlap the taps, because it is used after they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
@@ -236,21 +246,17 @@ class GpuEngine : public Engine {
         return with_device([&] {
             const auto start = std::chrono::steady_clock::now();
             const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
-            const PlaneBytes pixels{
-                std::max<index_t>(
-                    1, gathers.y.extent() * gathers.x.extent() * sample_bytes(input.source.type)),
-                block.axes[1].kept * block.axes[2].kept * sample_bytes(output.target.type)};
-            const BlockGeometry geometry = geometry_of(block, pixels);
-            const auto transform = make_block_transform(block, geometry, resources_.device);
+            const BlockGeometry geometry =
+                geometry_of(block, plane_bytes(block, gathers, input, output));
+            const auto transform = make_block_transform(block, geometry, resources_->device);
             const DevicePool::BorrowedMemory workspace = [&] {
                 const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
                                        geometry.workspace_bytes());
-                return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
+                return resources_->memory.take(geometry.workspace_bytes(), "a workspace");
             }();
-            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
-            const BlockTask block_task{block,  geometry, *transform,      gathers, input,
-                                       output, kernel,   workspace.get(), task};
-            BlockRun block_run(resources_, *streams, block_task, context);
+            const TaskStreamsPool::BorrowedStreams streams = resources_->streams.take();
+            const BlockTask block_task{block, geometry, *transform, gathers, input, output, task};
+            BlockRun block_run(*resources_, *streams, block_task, kernel, workspace.get(), context);
             ExecutionReport report = block_run.run();
             report.seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -260,7 +266,7 @@ class GpuEngine : public Engine {
 
     EngineInfo info_;
     DeviceRates rates_;
-    DeviceResources resources_;
+    std::shared_ptr<DeviceResources> resources_;
 };
 
 }  // namespace

@@ -81,8 +81,13 @@ class FftPassTransform : public PassTransform {
                                 is_forward ? all : kept, stream, block_share);
     }
 
-    void write_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
-                     cudaStream_t stream) const override {
+    void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
+                    cudaStream_t stream) const override {
+        if (!geometry_.is_spread) {
+            PassTransform::load_zeros(first_slot, planes, memory, stream);
+            return;
+        }
+        // Only CUDA kernels may write to the memory of several devices at once.
         for_each_run(first_slot, planes, [&](index_t slot, index_t, index_t run) {
             Columns<Real> target = columns(memory.ring, whole_plane());
             target.data += slot * geometry_.plane;

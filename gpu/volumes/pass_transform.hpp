@@ -44,9 +44,6 @@ class PassTransform : public RingTransform {
     /// Transforms the planes of `source` along x into the ring's slots from first_slot on.
     virtual void load_rows(const RowSource& source, index_t first_slot, const BlockMemory& memory,
                            cudaStream_t stream) const = 0;
-    /// As load_zeros(), by a CUDA kernel, which may write to the memory of several devices.
-    virtual void write_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
-                             cudaStream_t stream) const = 0;
     /// Transforms slots along y, at the frequencies `along_x` alone: forward after the rows are
     /// loaded, and back before results are stored.
     virtual void transform_y(PassDirection direction, const IndexRange& slots,

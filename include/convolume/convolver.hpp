@@ -52,10 +52,11 @@ struct PlanCandidate {
     int parts = 1;             ///< number of parts of Method::dif
     Index3 tiles{1, 1, 1};     ///< numbers of tiles along z, y, x
     index_t slab_planes = 0;   ///< output planes of each step of a walk along z; 0 without walks
+    int gpus_per_block = 1;    ///< number of GPUs over whose memory each block is spread
     int tasks_in_flight = 1;   ///< number of tasks that each engine works on at once
     Shape3 grid;               ///< padded size of a block
     index_t block_bytes = 0;   ///< bytes of the largest block and its kernel
-    index_t engine_bytes = 0;  ///< most bytes that one engine takes, kernels included
+    index_t engine_bytes = 0;  ///< most bytes on the CPU or on one GPU, kernels included
     index_t host_bytes = 0;    ///< bytes of image, output, scratch volumes and CPU engines
     /// Bytes of scratch files, for a split volume that does not fit memory.
     index_t scratch_file_bytes = 0;

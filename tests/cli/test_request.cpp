@@ -93,4 +93,8 @@ TEST_CASE("the line about the plan says what GPUs do") {
         INFO(line);
         CHECK(line.find(words) != std::string::npos);
     }
+    plan.chosen = {};
+    plan.chosen.on_gpu = true;
+    plan.chosen.gpus_per_block = 2;
+    CHECK(plan_line(plan, 1).find("in-core, spread over 2 GPUs, grid") == 0);
 }
