@@ -78,9 +78,10 @@ for test in "$@"; do
         chmod +x "$folder/bin/convolume"
         PATH="$folder/bin:$PATH" debian/tests/command
     else
-        # The emulator ends itself if a process with several threads forks and its child starts threads.
+        # The emulator ends itself if a process with several threads forks and its child starts threads, and it
+        # ignores limits on address space.
         echo "$test"
         XDG_CACHE_HOME="$folder/cache" qemu-aarch64 -cpu "$cpu" -L "$sysroot" \
-            "$(find "$folder/build/tests" -name "$test" -type f)" '~a forked process*'
+            "$(find "$folder/build/tests" -name "$test" -type f)" '~a forked process*' '~a limit on address space*'
     fi
 done
