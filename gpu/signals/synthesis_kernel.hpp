@@ -12,9 +12,9 @@ namespace convolume::gpu {
 /// Row n of a signal is the inverse transform of frame n, of real or complex samples.
 template <class Real>
 struct SynthesisJob {
-    const void* rows = nullptr;  ///< row `rows_begin` of the first signal
-    index_t row = 0;             ///< elements from one row to the next
-    index_t signal_rows = 0;     ///< rows from one signal to the next
+    const void* rows = nullptr;            ///< row `rows_begin` of the first signal
+    index_t row = 0;                       ///< elements from one row to the next
+    index_t signal_rows = 0;               ///< rows from one signal to the next
     index_t rows_begin = 0, rows_end = 0;  ///< rows in memory; others are zero
     const Real* taps = nullptr;            ///< taps() taps, forward
     void* target = nullptr;                ///< sample 0 of the first signal
@@ -51,7 +51,7 @@ struct SynthesisShape {
     static constexpr int stepping = 8;
 };
 
-/// Returns the greatest common divisor of positive numbers.
+/// Returns the greatest common divisor of two positive numbers.
 CONVOLUME_DEVICE int common_divisor(int a, int b) {
     while (b != 0) {
         const int rest = a % b;
@@ -131,8 +131,8 @@ CONVOLUME_DEVICE void sum_stepping(const Context& context, const SynthesisJob<Re
     int phases[static_cast<unsigned>(Outputs)];
     unroll<Outputs>([&](auto i) {
         phases[i] = phase;
-        phase = phase < job.channels - job.step ? phase + job.step
-                                                : phase + job.step - job.channels;
+        phase =
+            phase < job.channels - job.step ? phase + job.step : phase + job.step - job.channels;
     });
     const index_t taps = job.tap_count();
     index_t n = n0;
@@ -151,8 +151,7 @@ CONVOLUME_DEVICE void sum_stepping(const Context& context, const SynthesisJob<Re
 /// Computes and stores the samples of a thread.
 template <bool slides, class Sample, class Real, class Context>
 CONVOLUME_DEVICE void join_samples(const Context& context, const SynthesisJob<Real>& job) {
-    constexpr int outputs =
-        slides ? SynthesisShape<Real>::sliding : SynthesisShape<Real>::stepping;
+    constexpr int outputs = slides ? SynthesisShape<Real>::sliding : SynthesisShape<Real>::stepping;
     const int cycle = slides ? job.channels / common_divisor(job.channels, job.step) : 1;
     const index_t spacing = static_cast<index_t>(cycle) * job.step;
     const index_t signal = context.block() / job.blocks;
@@ -170,7 +169,8 @@ CONVOLUME_DEVICE void join_samples(const Context& context, const SynthesisJob<Re
         n0 + (job.tap_count() + job.step - 1) / job.step + static_cast<index_t>(cycle) * outputs;
     const bool inside = n0 >= job.rows_begin && last_row < job.rows_end;
     const int phase = static_cast<int>(t % job.channels);
-    const auto* const rows = static_cast<const Sample*>(job.rows) + signal * job.signal_rows * job.row;
+    const auto* const rows =
+        static_cast<const Sample*>(job.rows) + signal * job.signal_rows * job.row;
     Sample sums[static_cast<unsigned>(outputs)];
     unroll<outputs>([&](auto i) { sums[i] = {}; });
     if constexpr (slides) {
@@ -187,7 +187,7 @@ CONVOLUME_DEVICE void join_samples(const Context& context, const SynthesisJob<Re
     auto* const target = static_cast<Sample*>(job.target) + signal * job.target_stride;
     unroll<outputs>([&](auto i) {
         const index_t at = t + decltype(i)::value * spacing;
-        if (at < job.end) target[at] = sums[i];
+        if (at < job.end) context.store(target + at, sums[i]);
     });
 }
 
@@ -202,24 +202,23 @@ CONVOLUME_DEVICE void join_frames(const Context& context, const SynthesisJob<Rea
 
 /// Arguments of the CUDA kernel that copies frames of real signals for the inverse transform.
 template <class Real>
-struct SpectraJob {
+struct FrameCopyJob {
     const Complex<Real>* frames = nullptr;
-    Complex<Real>* spectra = nullptr;
+    Complex<Real>* copies = nullptr;
     index_t values = 0;  ///< number of values of all frames
-    int channels = 0, stored = 0;
+    int channels = 0;    ///< of which channels / 2 + 1 are stored
 };
 
-/// The body of the CUDA kernel that copies frames. The bins 0 and M/2 of a real signal are real, so
-/// that their imaginary parts are not copied.
+/// The body of the CUDA kernel that copies frames. The channels 0 and M/2 of a real signal are
+/// real: their imaginary parts become zero.
 template <class Real, class Context>
-CONVOLUME_DEVICE void copy_spectra(const Context& context, const SpectraJob<Real>& job) {
-    const index_t i =
-        context.block() * index_t{SynthesisPattern::threads} + context.thread();
+CONVOLUME_DEVICE void copy_frames(const Context& context, const FrameCopyJob<Real>& job) {
+    const index_t i = context.block() * index_t{SynthesisPattern::threads} + context.thread();
     if (i >= job.values) return;
-    const int bin = static_cast<int>(i % job.stored);
-    Complex<Real> value = context.load(job.frames + i);
-    if (bin == 0 || 2 * bin == job.channels) value.im = 0;
-    job.spectra[i] = value;
+    const int channel = static_cast<int>(i % (job.channels / 2 + 1));
+    Complex<Real> value = context.load_once(job.frames + i);
+    if (channel == 0 || 2 * channel == job.channels) value.im = 0;
+    job.copies[i] = value;
 }
 
 }  // namespace convolume::gpu
