@@ -117,6 +117,31 @@ void bind_channelizers(nb::module_& module) {
     bind_plan(synthesizer);
     bind_run<&Synthesizer::execute>(synthesizer, "execute");
 
+    nb::class_<DeviceSynthesizer> joined_on_gpu(module, "DeviceSynthesizer");
+    joined_on_gpu
+        .def(
+            "__init__",
+            [](DeviceSynthesizer* self, const ChannelizerOptions& chosen, const Synthesizer& host,
+               index_t frames, int device, index_t signals, index_t samples) {
+                const DeviceSynthesizerOptions where{device, host.plan().signal_type, signals,
+                                                     samples, host.synthesis_taps()};
+                const nb::gil_scoped_release released;
+                new (self) DeviceSynthesizer(chosen, frames, where);
+            },
+            nb::arg("options"), nb::arg("synthesizer"), nb::arg("frames"), nb::arg("device"),
+            nb::arg("signals"), nb::arg("samples"))
+        .def_prop_ro("device_bytes", &DeviceSynthesizer::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceSynthesizer& self, std::uintptr_t frames, std::uintptr_t signals,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(frames), pointer<void>(signals),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("frames"), nb::arg("signals"), nb::arg("stream"));
+    bind_plan(joined_on_gpu);
+
     nb::class_<SynthesizerStream> joined(module, "SynthesizerStream");
     joined.def(nb::init<const Synthesizer&, index_t>(), nb::arg("synthesizer"), nb::arg("signals"))
         .def("samples", &SynthesizerStream::samples, nb::arg("frames"));
