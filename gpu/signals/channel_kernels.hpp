@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled CUDA kernels of polyphase filter banks. Those of an analysis take a ChannelJob<Real>.
+// The compiled CUDA kernels of polyphase filter banks. Those of an analysis take a
+// ChannelJob<Real>.
 
 #include <vector>
 
