@@ -52,8 +52,10 @@ class Synthesis {
     bool slides() const { return pattern_.slides; }
 
     // Computes samples begin … end-1 of poisoned signals, of which only rows first … last-1 are in
-    // memory.
-    std::vector<Sample> run(index_t begin, index_t end, index_t first, index_t last) const {
+    // memory. All of them are moved by `turns` turns of M frames, which leaves taps and phases
+    // equal.
+    std::vector<Sample> run(index_t begin, index_t end, index_t first, index_t last,
+                            index_t turns = 0) const {
         const auto in_memory = std::max<index_t>(last - first, 0);
         std::vector<Sample> rows;
         for (index_t s = 0; s < signals; ++s) {
@@ -65,13 +67,14 @@ class Synthesis {
         job.rows = rows.data();
         job.row = row_;
         job.signal_rows = in_memory;
-        job.rows_begin = first;
-        job.rows_end = last;
+        const index_t later = turns * case_.channels, samples_later = later * case_.step;
+        job.rows_begin = first + later;
+        job.rows_end = last + later;
         job.taps = taps_.data();
-        job.target = got.data();
+        job.target = got.data() - samples_later;
         job.target_stride = case_.end;
-        job.begin = begin;
-        job.end = end;
+        job.begin = begin + samples_later;
+        job.end = end + samples_later;
         job.blocks = pattern_.blocks(end - begin);
         job.first = case_.first;
         job.channels = case_.channels;
@@ -194,6 +197,14 @@ void check_random_cases(unsigned seed) {
     CHECK((sliding > 5 && sliding < 35));
 }
 
+template <class Sample>
+void check_late_samples(const SynthesisCase& c) {
+    const Synthesis<Sample> synthesis(c);
+    const auto early = synthesis.run(c.begin, c.end, 0, c.rows);
+    const auto late = synthesis.run(c.begin, c.end, 0, c.rows, index_t{1} << 32);
+    for (index_t t = c.begin; t < c.end; ++t) REQUIRE(early[at(t)] == late[at(t)]);
+}
+
 template <class Real>
 void check_copies(int channels) {
     const index_t stored = channels / 2 + 1, frames = 37;
@@ -234,6 +245,10 @@ TEST_CASE("samples of random filter banks agree with sums") {
     check_random_cases<std::complex<double>>(2);
     check_random_cases<float>(3);
     check_random_cases<double>(4);
+}
+TEST_CASE("samples of numbers beyond 32 bits are those of smaller numbers") {
+    check_late_samples<std::complex<float>>({64, 48, 16, 0, 90, 1100, 4000});
+    check_late_samples<double>({9, 8, 4, 5, 200, 40, 1700});
 }
 TEST_CASE("samples before the frames and after them are zero") {
     const SynthesisCase c{8, 6, 3, index_t{1} << 60, 10, 0, 300};
