@@ -17,6 +17,7 @@
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
+#include "core/gpu_backend.hpp"
 
 using namespace convolume;
 
@@ -219,6 +220,25 @@ void time_synthesis(const Case& c, index_t samples, int rounds) {
                      [&] { synthesizer.execute(from.data(), to.data()); });
 }
 
+// Times a synthesis with parts of other sizes.
+void time_part_sizes(index_t samples, int rounds) {
+    const Case c{1024, 16, 1024, PixelType::complex64};
+    DeviceSynthesisSpec spec;
+    spec.sizes = {c.channels, c.taps, c.step};
+    spec.taps = prototype_filter(c.channels, c.taps);
+    spec.frames = samples / c.step;
+    spec.samples = samples;
+    const index_t bytes = samples * static_cast<index_t>(size_of(c.type));
+    const DeviceBytes from(bytes), to(bytes);
+    check(cudaMemset(from.data(), 0, static_cast<std::size_t>(bytes)));
+    for (const index_t mib : {4, 8, 16, 24, 32, 48, 64, 128}) {
+        spec.part_bytes = mib << 20;
+        const auto program = require_gpu_backend().make_device_synthesis_program(spec);
+        time_beside_copy(("parts of " + std::to_string(mib) + " MiB,").c_str(), c, samples, bytes,
+                         2 * bytes, rounds, [&] { program->run(from.data(), to.data(), nullptr); });
+    }
+}
+
 int check_cases(bool analysis, bool synthesis) {
     int wrong = 0, cases = 0;
     for (const index_t channels : {256, 512, 1024, 2048, 4096, 8192, 16384, 1000, 96, 32768})
@@ -261,5 +281,6 @@ int main(int argc, char** argv) {
     time_case({1024, 16, 1024, PixelType::int16});
     time_case({1024, 16, 1024, PixelType::int8});
     time_case({1024, 16, 768, PixelType::complex128, Precision::float64});
+    if (synthesis) time_part_sizes(samples, rounds);
     return wrong == 0 ? 0 : 1;
 }
