@@ -2,13 +2,14 @@
 """Polyphase filter banks: signals divided into channels, and put together again."""
 
 import importlib
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, real_type
-from ._device import DeviceArray, is_on_gpu, on_stream
+from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
 from ._prototypes import taps_of
@@ -330,21 +331,23 @@ class Synthesizer:
         flat = flat.reshape(int(np.prod(batch, dtype=np.int64)), *flat.shape[-2:])
         return flat if flat.dtype.kind == "c" else flat.astype(self._core.frame_type), axis, batch
 
-    def _join_on_gpu(self, frames: DeviceArray, samples: int | None, stream: Any) -> Any:
-        axis, batch = self._layout(frames.shape)
-        given, rows = frames.shape[axis + 1], int(np.prod(batch, dtype=np.int64))
+    def _join_on_gpu(self, frames: Any, samples: int | None, stream: Any) -> Any:
+        values = known(frames, "the frames")
+        axis, batch = self._layout(tuple(values.shape))
+        given, rows = int(values.shape[axis + 1]), int(np.prod(batch, dtype=np.int64))
+        module: Any = importlib.import_module(library_of(values))
+        # Frames of channelize() are in this order in memory, so that they are not copied.
+        source = DeviceArray.of(module.moveaxis(values, (axis + 1, axis), (-2, -1)), "the frames")
+        source = replace(source.of_type(self._core.frame_type), given=library_of(frames))
         count = self._count(given, samples)
-        signals = frames.empty((*batch, count), self.dtype)
-        module: Any = importlib.import_module(frames.library)
+        signals = source.empty((*batch, count), self.dtype)
         if rows > 0:
-            moved = module.moveaxis(frames.array, (axis + 1, axis), (-2, -1))
-            source = DeviceArray.of(moved, "the frames").of_type(self._core.frame_type)
-            key = frames.device, rows, given, count
+            key = source.device, rows, given, count
             if key not in self._on_gpus:
-                self._on_gpus[key] = _core.DeviceSynthesizer(self._options, self._core, given, frames.device, rows,
+                self._on_gpus[key] = _core.DeviceSynthesizer(self._options, self._core, given, source.device, rows,
                                                              count)
-            self._on_gpus[key].execute(source.address, signals.address, frames.stream(stream))
-        return frames.give_back(module.moveaxis(signals.array, -1, axis))
+            self._on_gpus[key].execute(source.address, signals.address, source.stream(stream))
+        return source.give_back(module.moveaxis(signals.array, -1, axis))
 
     def __call__(self, frames: Any, *, samples: int | None = None, stream: Any = None,
                  progress: Progress = None) -> Any:
@@ -354,7 +357,7 @@ class Synthesizer:
         """
         if type(frames) is not np.ndarray and is_on_gpu(frames):
             with on_stream(frames, stream):
-                return self._join_on_gpu(DeviceArray.of(frames, "the frames"), samples, stream)
+                return self._join_on_gpu(frames, samples, stream)
         flat, axis, batch = self._frames(frames)
         count = self._count(flat.shape[1], samples)
         signals = np.empty((len(flat), count), self.dtype)
