@@ -4,6 +4,8 @@
 // back. A thread computes several samples that use the same taps, so that a tap in a register
 // serves all of them. Every sample is the sum of its terms in a fixed order, without atomics.
 
+#include <cstdint>
+
 #include "convolume/cuda/detail/segment_transform.hpp"
 
 namespace convolume::gpu {
@@ -61,6 +63,14 @@ CONVOLUME_DEVICE int common_divisor(int a, int b) {
     return a;
 }
 
+/// Returns a / b of numbers that are not negative, rounded down. 64-bit divisions take four times
+/// as long as those of 32 bits on a GPU.
+CONVOLUME_DEVICE index_t quotient(index_t a, index_t b) {
+    if (((a | b) >> 32) == 0)
+        return static_cast<index_t>(static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b));
+    return a / b;
+}
+
 /// Returns the pattern for M channels, steps of D samples and P taps per channel. Samples that are
 /// the least common multiple of M and D apart have equal taps and phases. If several taps of a
 /// sample are as far apart, a transformed frame in a register serves several samples.
@@ -83,9 +93,94 @@ CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Real tap, Complex<Real> sa
     sum.im += tap * sample.im;
 }
 
-/// Sums the terms of samples t, t + L, …, where L is the least common multiple of channels and
-/// step. Row n0 is the first that sample t depends on, at tap l0. Row n of a sample is row n + M/g
-/// of the next one. `inside`: all rows that the samples could depend on are in memory.
+/// Reads the samples of one phase in rows that are `cycle` apart. `inside`: all of them are in
+/// memory.
+template <bool inside, class Sample, class Real, class Context>
+class RowReader {
+  public:
+    /// `rows` is row job.rows_begin at the phase; row n is read first.
+    CONVOLUME_DEVICE RowReader(const Context& context, const SynthesisJob<Real>& job,
+                               const Sample* rows, index_t n, int cycle)
+        : context_(context), job_(job), rows_(rows), n_(n), cycle_(cycle) {
+        if constexpr (inside) {
+            stride_ = cycle * job.row;
+            rows_ += (n - job.rows_begin) * job.row;
+        }
+    }
+    /// Returns the sample of the next row.
+    CONVOLUME_DEVICE Sample read() {
+        Sample sample{};
+        if constexpr (inside) {
+            sample = context_.load_once(rows_);
+            rows_ += stride_;
+        } else {
+            if (n_ >= job_.rows_begin && n_ < job_.rows_end)
+                sample = context_.load_once(rows_ + (n_ - job_.rows_begin) * job_.row);
+            n_ += cycle_;
+        }
+        return sample;
+    }
+
+  private:
+    const Context& context_;
+    const SynthesisJob<Real>& job_;
+    const Sample* rows_;
+    index_t n_, stride_ = 0;
+    int cycle_;
+};
+
+/// Adds `terms` terms to the sums of samples t, t + L, …, where L is the least common multiple of
+/// channels and step. Row n of a sample is row n + cycle of the next one. The taps are L apart.
+/// Samples are loaded a few terms at a time, so that their loads do not wait for each other.
+template <int Outputs, class Sample, class Real, class Context, class Reader>
+CONVOLUME_DEVICE void add_sliding_terms(const Context& context, Reader& reader, const Real* taps,
+                                        index_t spacing, int terms, Sample* sums) {
+    constexpr int at_once = 4;
+    static_assert(Outputs % at_once == 0);
+    Sample held[static_cast<unsigned>(Outputs)];
+    unroll<Outputs - 1>([&](auto i) { held[i] = reader.read(); });
+    CONVOLUME_NO_UNROLL
+    for (int begin = 0; begin < terms; begin += Outputs)
+        unroll<Outputs / at_once>([&](auto g) {
+            // Output i needs sample base + u + i at term base + u. Slot k modulo Outputs of `held`
+            // has sample k, for the Outputs - 1 samples from `base` on; `fresh` has later ones.
+            constexpr int base = decltype(g)::value * at_once;
+            Sample fresh[static_cast<unsigned>(at_once)];
+            Real tap[static_cast<unsigned>(at_once)];
+            const auto load = [&](auto u) {
+                fresh[u] = reader.read();
+                tap[u] = context.load(taps);
+                taps += spacing;
+            };
+            const auto add = [&](auto u) {
+                unroll<Outputs>([&](auto i) {
+                    constexpr int from = decltype(u)::value + decltype(i)::value;
+                    if constexpr (from < Outputs - 1)
+                        add_product(sums[i], tap[u], held[(base + from) % Outputs]);
+                    else
+                        add_product(sums[i], tap[u], fresh[from - (Outputs - 1)]);
+                });
+            };
+            const int left = terms - begin - base;
+            if (left >= at_once) {
+                unroll<at_once>(load);
+                unroll<at_once>(add);
+                unroll<at_once>([&](auto u) {
+                    held[(base + decltype(u)::value + Outputs - 1) % Outputs] = fresh[u];
+                });
+            } else if (left > 0) {
+                unroll<at_once - 1>([&](auto u) {
+                    if (u < left) load(u);
+                });
+                unroll<at_once - 1>([&](auto u) {
+                    if (u < left) add(u);
+                });
+            }
+        });
+}
+
+/// Sums the terms of samples t, t + L, …: for each of `cycle` rows from n0 on, those that are L
+/// apart. Row n0 is the first that sample t depends on, at tap l0.
 template <int Outputs, bool inside, class Sample, class Real, class Context>
 CONVOLUME_DEVICE void sum_sliding(const Context& context, const SynthesisJob<Real>& job,
                                   const Sample* rows, index_t n0, index_t l0, int cycle,
@@ -95,30 +190,9 @@ CONVOLUME_DEVICE void sum_sliding(const Context& context, const SynthesisJob<Rea
     for (int s = 0; s < cycle; ++s) {
         const index_t l = l0 + static_cast<index_t>(s) * job.step;
         if (l >= taps) break;
-        const int terms = static_cast<int>((taps - l + spacing - 1) / spacing);
-        const index_t n = n0 + s;
-        const auto sample = [&](int turn) -> Sample {
-            const index_t at = n + static_cast<index_t>(turn) * cycle;
-            if (inside || (at >= job.rows_begin && at < job.rows_end))
-                return context.load_once(rows + (at - job.rows_begin) * job.row);
-            return {};
-        };
-        Sample held[static_cast<unsigned>(Outputs)];
-        unroll<Outputs - 1>([&](auto i) { held[i] = sample(i); });
-        CONVOLUME_NO_UNROLL
-        for (int begin = 0; begin < terms; begin += Outputs)
-            unroll<Outputs>([&](auto u) {
-                constexpr int turn = decltype(u)::value;
-                const int q = begin + turn;
-                if (q < terms) {
-                    const Real tap = context.load(job.taps + l + q * spacing);
-                    held[(turn + Outputs - 1) % Outputs] = sample(q + Outputs - 1);
-                    unroll<Outputs>([&](auto i) {
-                        constexpr int slot = (turn + decltype(i)::value) % Outputs;
-                        add_product(sums[i], tap, held[slot]);
-                    });
-                }
-            });
+        const int terms = static_cast<int>(quotient(taps - l + spacing - 1, spacing));
+        RowReader<inside, Sample, Real, Context> reader(context, job, rows, n0 + s, cycle);
+        add_sliding_terms<Outputs>(context, reader, job.taps + l, spacing, terms, sums);
     }
 }
 
@@ -128,22 +202,23 @@ template <int Outputs, bool inside, class Sample, class Real, class Context>
 CONVOLUME_DEVICE void sum_stepping(const Context& context, const SynthesisJob<Real>& job,
                                    const Sample* rows, index_t n0, index_t l0, int phase,
                                    Sample* sums) {
-    int phases[static_cast<unsigned>(Outputs)];
+    // Elements from the row of sample t at phase 0. Rows have at most 2^26 + 2 elements.
+    int places[static_cast<unsigned>(Outputs)];
     unroll<Outputs>([&](auto i) {
-        phases[i] = phase;
+        places[i] = decltype(i)::value * static_cast<int>(job.row) + phase;
         phase =
             phase < job.channels - job.step ? phase + job.step : phase + job.step - job.channels;
     });
     const index_t taps = job.tap_count();
     index_t n = n0;
-    CONVOLUME_NO_UNROLL
+    CONVOLUME_UNROLL_4
     for (index_t l = l0; l < taps; l += job.step, ++n) {
         const Real tap = context.load(job.taps + l);
+        const index_t row = (n - job.rows_begin) * job.row;
         unroll<Outputs>([&](auto i) {
             const index_t at = n + decltype(i)::value;
             if (inside || (at >= job.rows_begin && at < job.rows_end))
-                add_product(sums[i], tap,
-                            context.load(rows + (at - job.rows_begin) * job.row + phases[i]));
+                add_product(sums[i], tap, context.load(rows + (row + places[i])));
         });
     }
 }
@@ -154,21 +229,22 @@ CONVOLUME_DEVICE void join_samples(const Context& context, const SynthesisJob<Re
     constexpr int outputs = slides ? SynthesisShape<Real>::sliding : SynthesisShape<Real>::stepping;
     const int cycle = slides ? job.channels / common_divisor(job.channels, job.step) : 1;
     const index_t spacing = static_cast<index_t>(cycle) * job.step;
-    const index_t signal = context.block() / job.blocks;
+    const index_t signal = quotient(context.block(), job.blocks);
     const index_t place =
         (context.block() - signal * job.blocks) * SynthesisPattern::threads + context.thread();
-    const index_t group = place / spacing;
+    const index_t group = quotient(place, spacing);
     const index_t t = job.begin + group * spacing * outputs + (place - group * spacing);
     if (t >= job.end) return;
 
     // The first row whose last sample is not before t. Rows before row 0 are zero.
     const index_t from = t - job.first;
-    const index_t n0 = from > 0 ? (from + job.step - 1) / job.step : -(-from / job.step);
+    const index_t n0 =
+        from > 0 ? quotient(from + job.step - 1, job.step) : -quotient(-from, job.step);
     const index_t l0 = n0 * job.step - from;
-    const index_t last_row =
-        n0 + (job.tap_count() + job.step - 1) / job.step + static_cast<index_t>(cycle) * outputs;
+    const index_t last_row = n0 + quotient(job.tap_count() - 1 - l0, job.step) +
+                             static_cast<index_t>(cycle) * (outputs - 1);
     const bool inside = n0 >= job.rows_begin && last_row < job.rows_end;
-    const int phase = static_cast<int>(t % job.channels);
+    const int phase = static_cast<int>(t - quotient(t, job.channels) * job.channels);
     const auto* const rows =
         static_cast<const Sample*>(job.rows) + signal * job.signal_rows * job.row;
     Sample sums[static_cast<unsigned>(outputs)];
