@@ -231,7 +231,7 @@ void time_part_sizes(index_t samples, int rounds) {
     const index_t bytes = samples * static_cast<index_t>(size_of(c.type));
     const DeviceBytes from(bytes), to(bytes);
     check(cudaMemset(from.data(), 0, static_cast<std::size_t>(bytes)));
-    for (const index_t mib : {4, 8, 16, 24, 32, 48, 64, 128}) {
+    for (const index_t mib : {8, 32, 64, 128, 256, 512}) {
         spec.part_bytes = mib << 20;
         const auto program = require_gpu_backend().make_device_synthesis_program(spec);
         time_beside_copy(("parts of " + std::to_string(mib) + " MiB,").c_str(), c, samples, bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals put together from frames in device memory: cuFFT transforms some frames back, which the
-// second cache holds, and a CUDA kernel computes the samples that depend on no others.
+// Signals put together from frames in device memory: cuFFT transforms some frames back into a
+// workspace, and a CUDA kernel computes the samples that depend on no others.
 
 #include <algorithm>
 #include <limits>
@@ -79,7 +79,7 @@ class SynthesisProgram : public DeviceChannelProgram {
         const index_t row_bytes = bytes_of<Real>(row_reals());
         const index_t common = ceil_div(sizes.taps(), sizes.step) + 1;
         const index_t by_bytes = spec_.part_bytes / row_bytes;
-        const index_t rows = std::max({by_bytes, std::min(4 * common, 16 * by_bytes), 2 * common});
+        const index_t rows = std::max({by_bytes, std::min(4 * common, 4 * by_bytes), 2 * common});
         rows_ = reads_frames_directly() ? needed_ : std::min(rows, needed_);
         if (rows_ == needed_ && needed_ == spec_.frames && !reads_frames_directly())
             signals_at_once_ =
