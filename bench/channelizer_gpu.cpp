@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks DeviceChannelizer against Channelizer on the CPU, and times it beside a copy of the same
-// bytes within the device, in turns:
-//     channelizer_gpu [log2 of samples] [rounds]
+// Checks DeviceChannelizer and DeviceSynthesizer against Channelizer and Synthesizer on the CPU,
+// and times them beside a copy of the same bytes within the device, in turns:
+//     channelizer_gpu [log2 of samples] [rounds] [analysis or synthesis; both if left out]
 
 #include <cuda_runtime.h>
 
@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
+#include "core/gpu_backend.hpp"
 
 using namespace convolume;
 
@@ -96,7 +98,7 @@ std::vector<char> random_bytes(PixelType type, index_t numbers) {
     return bytes;
 }
 
-// Returns the largest difference to frames of the CPU, relative to the largest value.
+// Returns the largest difference to results of the CPU, relative to the largest value.
 template <class Real>
 double difference(const std::vector<char>& got, const Volume& want) {
     const auto* const a = reinterpret_cast<const Real*>(got.data());
@@ -110,7 +112,20 @@ double difference(const std::vector<char>& got, const Volume& want) {
     return worst / largest;
 }
 
-bool agrees(const Case& c) {
+// Compares results with those of the CPU, and prints the error of some cases and of wrong ones.
+bool report(const char* work, const Case& c, const ChannelizerPlan& plan,
+            const std::vector<char>& got, const Volume& want) {
+    const bool single = c.precision == Precision::float32;
+    const double error = single ? difference<float>(got, want) : difference<double>(got, want);
+    const bool good = error < (single ? 3e-6 : 1e-14);
+    if (!good || c.channels == 1024)
+        std::cout << (good ? "agrees: " : "WRONG: ") << work << " " << c.channels
+                  << " channels, step " << c.step << ", " << to_string(c.type) << ", "
+                  << plan.method << ": " << error << std::endl;
+    return good;
+}
+
+bool divides_alike(const Case& c) {
     const index_t samples = 60 * c.channels + 777, numbers = (is_integer(c.type) ? 2 : 1) * samples;
     const ChannelizerOptions options = options_of(c);
     const std::vector<char> signal = random_bytes(c.type, numbers);
@@ -128,49 +143,103 @@ bool agrees(const Case& c) {
     device.execute(from.data(), to.data());
     std::vector<char> got(static_cast<std::size_t>(want.bytes()));
     check(cudaMemcpy(got.data(), to.data(), got.size(), cudaMemcpyDeviceToHost));
-    const bool single = c.precision == Precision::float32;
-    const double error = single ? difference<float>(got, want) : difference<double>(got, want);
-    const bool good = error < (single ? 3e-6 : 1e-14);
-    if (!good || c.channels == 1024)
-        std::cout << (good ? "agrees: " : "WRONG: ") << c.channels << " channels, step " << c.step
-                  << ", " << to_string(c.type) << ", " << device.plan().method << ": " << error
-                  << std::endl;
-    return good;
+    return report("divided", c, device.plan(), got, want);
 }
 
-void time_case(const Case& c, index_t samples, int rounds) {
+// Puts random frames of two signals together.
+bool joins_alike(const Case& c) {
+    const index_t count = 45, signals = 2;
     const ChannelizerOptions options = options_of(c);
-    const DeviceChannelizer channelizer(options, samples, {0, c.type, 1, false});
+    // Any taps will do, and those of prototype_filter() are made quickly.
+    const std::vector<double> taps = prototype_filter(c.channels, c.taps);
+    EngineChoice cpu;
+    cpu.device = EngineChoice::Device::cpu;
+    const Synthesizer host(options, c.type, cpu, taps);
+    const Shape3 shape{signals, count, host.plan().stored_channels};
+    const std::vector<char> frames = random_bytes(host.plan().frame_type, element_count(shape));
+    const DeviceSynthesizer device(options, count, {0, c.type, signals, {}, taps});
+    Volume want({1, signals, device.samples()}, host.plan().signal_type);
+    host.execute({frames.data(), host.plan().frame_type, shape, contiguous_strides(shape)},
+                 want.view());
+    const DeviceBytes from(static_cast<index_t>(frames.size())), to(want.bytes());
+    check(cudaMemcpy(from.data(), frames.data(), frames.size(), cudaMemcpyHostToDevice));
+    check(cudaMemset(to.data(), 0xff, static_cast<std::size_t>(want.bytes())));
+    device.execute(from.data(), to.data());
+    std::vector<char> got(static_cast<std::size_t>(want.bytes()));
+    check(cudaMemcpy(got.data(), to.data(), got.size(), cudaMemcpyDeviceToHost));
+    return report("joined", c, device.plan(), got, want);
+}
+
+// Prints `work` of a case beside a copy of `copied` bytes, of which it reads and writes `bytes`.
+template <class Run>
+void time_beside_copy(const char* work, const Case& c, index_t samples, index_t copied,
+                      index_t bytes, int rounds, const Run& run) {
+    const DeviceBytes from(copied), to(copied);
+    double copy_s = 1e9, work_s = 1e9;
+    for (int round = 0; round <= rounds; ++round) {
+        const double a = seconds([&] {
+            check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(copied),
+                                  cudaMemcpyDeviceToDevice));
+        });
+        const double b = seconds(run);
+        if (round == 0) continue;
+        copy_s = std::min(copy_s, a);
+        work_s = std::min(work_s, b);
+    }
+    const double copy_rate = 2 * static_cast<double>(copied) / copy_s;
+    const double rate = static_cast<double>(bytes) / work_s;
+    std::cout << work << " " << c.channels << "x" << c.taps << " step " << c.step << " "
+              << to_string(c.type) << ": " << work_s * 1e3 << " ms, "
+              << static_cast<double>(samples) / work_s / 1e9 << " GS/s, " << rate / 1e12
+              << " TB/s; copy " << copy_rate / 1e12 << " TB/s; share " << rate / copy_rate
+              << std::endl;
+}
+
+void time_analysis(const Case& c, index_t samples, int rounds) {
+    const DeviceChannelizer channelizer(options_of(c), samples, {0, c.type, 1, false});
     const index_t read =
         samples * static_cast<index_t>(size_of(c.type)) * (is_integer(c.type) ? 2 : 1);
     const index_t written = channelizer.frames() * channelizer.plan().stored_channels *
                             static_cast<index_t>(size_of(channelizer.plan().frame_type));
-    const DeviceBytes from(read), to(written), copy(read);
+    const DeviceBytes from(read), to(written);
     check(cudaMemset(from.data(), 0, static_cast<std::size_t>(read)));
-    double copied = 1e9, divided = 1e9;
-    for (int round = 0; round <= rounds; ++round) {
-        const double a = seconds([&] {
-            check(cudaMemcpyAsync(copy.data(), from.data(), static_cast<std::size_t>(read),
-                                  cudaMemcpyDeviceToDevice));
-        });
-        const double b = seconds([&] { channelizer.execute(from.data(), to.data()); });
-        if (round == 0) continue;
-        copied = std::min(copied, a);
-        divided = std::min(divided, b);
-    }
-    const double copy_rate = 2 * static_cast<double>(read) / copied;
-    const double rate = static_cast<double>(read + written) / divided;
-    std::cout << c.channels << "x" << c.taps << " step " << c.step << " " << to_string(c.type)
-              << ": " << divided * 1e3 << " ms, " << static_cast<double>(samples) / divided / 1e9
-              << " GS/s, " << rate / 1e12 << " TB/s; copy " << copy_rate / 1e12 << " TB/s; share "
-              << rate / copy_rate << std::endl;
+    time_beside_copy("divided", c, samples, read, read + written, rounds,
+                     [&] { channelizer.execute(from.data(), to.data()); });
 }
 
-}  // namespace
+void time_synthesis(const Case& c, index_t samples, int rounds) {
+    const index_t frames = samples / c.step;
+    const DeviceSynthesizer synthesizer(
+        options_of(c), frames, {0, c.type, 1, samples, prototype_filter(c.channels, c.taps)});
+    const index_t read = frames * synthesizer.plan().stored_channels *
+                         static_cast<index_t>(size_of(synthesizer.plan().frame_type));
+    const index_t written = samples * static_cast<index_t>(size_of(c.type));
+    const DeviceBytes from(read), to(written);
+    check(cudaMemset(from.data(), 0, static_cast<std::size_t>(read)));
+    time_beside_copy("joined", c, samples, written, read + written, rounds,
+                     [&] { synthesizer.execute(from.data(), to.data()); });
+}
 
-int main(int argc, char** argv) {
-    const index_t samples = index_t{1} << (argc > 1 ? std::atoi(argv[1]) : 26);
-    const int rounds = argc > 2 ? std::atoi(argv[2]) : 10;
+// Times a synthesis with parts of other sizes.
+void time_part_sizes(index_t samples, int rounds) {
+    const Case c{1024, 16, 1024, PixelType::complex64};
+    DeviceSynthesisSpec spec;
+    spec.sizes = {c.channels, c.taps, c.step};
+    spec.taps = prototype_filter(c.channels, c.taps);
+    spec.frames = samples / c.step;
+    spec.samples = samples;
+    const index_t bytes = samples * static_cast<index_t>(size_of(c.type));
+    const DeviceBytes from(bytes), to(bytes);
+    check(cudaMemset(from.data(), 0, static_cast<std::size_t>(bytes)));
+    for (const index_t mib : {8, 32, 64, 128, 256, 512}) {
+        spec.part_bytes = mib << 20;
+        const auto program = require_gpu_backend().make_device_synthesis_program(spec);
+        time_beside_copy(("parts of " + std::to_string(mib) + " MiB,").c_str(), c, samples, bytes,
+                         2 * bytes, rounds, [&] { program->run(from.data(), to.data(), nullptr); });
+    }
+}
+
+int check_cases(bool analysis, bool synthesis) {
     int wrong = 0, cases = 0;
     for (const index_t channels : {256, 512, 1024, 2048, 4096, 8192, 16384, 1000, 96, 32768})
         for (const auto& [type, precision] : {std::pair{PixelType::complex64, Precision::float32},
@@ -180,17 +249,38 @@ int main(int argc, char** argv) {
                                               std::pair{PixelType::complex128, Precision::float64},
                                               std::pair{PixelType::float64, Precision::float64}})
             for (const index_t step : {channels, channels / 4 * 3, channels / 2}) {
+                const Case c{channels, 5, step, type, precision};
+                cases += analysis ? 1 : 0;
+                if (analysis && !divides_alike(c)) ++wrong;
+                if (!synthesis || is_integer(type)) continue;
                 ++cases;
-                if (!agrees({channels, 5, step, type, precision})) ++wrong;
+                if (!joins_alike(c)) ++wrong;
             }
     std::cout << wrong << " of " << cases << " cases are wrong\n";
+    return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const index_t samples = index_t{1} << (argc > 1 ? std::atoi(argv[1]) : 26);
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 10;
+    const std::string only = argc > 3 ? argv[3] : "";
+    const bool analysis = only != "synthesis", synthesis = only != "analysis";
+    const int wrong = check_cases(analysis, synthesis);
+    const auto time_case = [&](const Case& c) {
+        if (analysis) time_analysis(c, samples, rounds);
+        if (synthesis && !is_integer(c.type)) time_synthesis(c, samples, rounds);
+    };
     for (const index_t channels : {256, 512, 1024, 2048, 4096, 8192, 16384, 1000, 65536})
-        time_case({channels, 16, channels, PixelType::complex64}, samples, rounds);
-    time_case({1024, 8, 1024, PixelType::complex64}, samples, rounds);
-    time_case({1024, 16, 768, PixelType::complex64}, samples, rounds);
-    time_case({1024, 16, 512, PixelType::complex64}, samples, rounds);
-    time_case({1024, 16, 1024, PixelType::float32}, samples, rounds);
-    time_case({1024, 16, 1024, PixelType::int16}, samples, rounds);
-    time_case({1024, 16, 1024, PixelType::int8}, samples, rounds);
+        time_case({channels, 16, channels, PixelType::complex64});
+    time_case({1024, 8, 1024, PixelType::complex64});
+    time_case({1024, 16, 768, PixelType::complex64});
+    time_case({1024, 16, 512, PixelType::complex64});
+    time_case({1024, 16, 1024, PixelType::float32});
+    time_case({1024, 16, 1024, PixelType::int16});
+    time_case({1024, 16, 1024, PixelType::int8});
+    time_case({1024, 16, 768, PixelType::complex128, Precision::float64});
+    if (synthesis) time_part_sizes(samples, rounds);
     return wrong == 0 ? 0 : 1;
 }

@@ -149,16 +149,28 @@ struct DeviceChannelSpec {
     }
 };
 
-/// A polyphase filter bank prepared for signals in device memory.
+/// A synthesis from frames in device memory.
+struct DeviceSynthesisSpec {
+    int device = 0;
+    ChannelSpec sizes;
+    std::vector<double> taps;  ///< sizes.taps() taps
+    index_t signals = 1, frames = 0, samples = 0;
+    /// Bytes of frames that are transformed at a time, about. Results do not depend on it. The
+    /// default was the fastest on an H100; smaller parts have more launches.
+    index_t part_bytes = index_t{128} << 20;
+};
+
+/// A polyphase filter bank prepared for signals and frames in device memory.
 class DeviceChannelProgram {
   public:
     virtual ~DeviceChannelProgram() = default;
     /// Returns the bytes of device memory held, apart from the caller's signals and frames.
     virtual index_t bytes() const = 0;
     virtual std::string method() const = 0;
-    /// Enqueues the work on the CUDA stream and returns. Pointers are to device memory: signals ×
-    /// samples, and signals × frames × channels.
-    virtual void run(const void* signals, void* frames, void* stream) = 0;
+    /// Enqueues the work on the CUDA stream and returns. Pointers are to device memory, one to
+    /// signals × samples, the other to signals × frames × channels. An analysis reads signals and
+    /// writes frames, a synthesis the other way round.
+    virtual void run(const void* source, void* target, void* stream) = 0;
 };
 
 struct GpuOptions {
@@ -201,6 +213,9 @@ struct GpuBackend {
     /// device), OutOfMemory, DeviceFailure.
     std::unique_ptr<DeviceChannelProgram> (*make_device_channel_program)(
         const DeviceChannelSpec& spec);
+    /// Prepares a synthesis from frames in device memory. Throws as make_device_channel_program.
+    std::unique_ptr<DeviceChannelProgram> (*make_device_synthesis_program)(
+        const DeviceSynthesisSpec& spec);
     /// Returns the grid length of at least `least` along `axis` (0 is z) at which a device's FFT is
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,

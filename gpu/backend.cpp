@@ -15,6 +15,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_device_filter_program = gpu::make_device_filter_program,
     .make_device_resampling = gpu::make_device_resampling,
     .make_device_channel_program = gpu::make_device_channel_program,
+    .make_device_synthesis_program = gpu::make_device_synthesis_program,
     .good_device_length = gpu::good_device_length,
     .release_idle_memory = gpu::release_idle_staging,
     .memory_bytes = gpu::largest_memory_bytes,

@@ -17,6 +17,8 @@ std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, cons
 std::unique_ptr<DeviceResampling> make_device_resampling(int device, const ResampleSpec& spec,
                                                          const ConstImageView& taps);
 std::unique_ptr<DeviceChannelProgram> make_device_channel_program(const DeviceChannelSpec& spec);
+std::unique_ptr<DeviceChannelProgram> make_device_synthesis_program(
+    const DeviceSynthesisSpec& spec);
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision);
 

@@ -105,6 +105,22 @@ ChannelizerPlan ChannelProblem::plan(std::string engine, std::string method) con
     return plan;
 }
 
+SynthesisTaps synthesis_taps_of(const ChannelProblem& problem, const std::vector<double>& given) {
+    const ChannelSpec& spec = problem.spec;
+    SynthesisTaps result{given, {}};
+    if (given.empty()) {
+        DualPrototype dual = dual_prototype(problem.taps, spec.channels, spec.step);
+        result = {std::move(dual.taps), dual.error};
+    }
+    check_prototype(result.taps);
+    if (static_cast<index_t>(result.taps.size()) > spec.taps())
+        throw InvalidArgument(message("a synthesis of ", result.taps.size(),
+                                      " taps: it has at most as many as the analysis, ",
+                                      spec.taps()));
+    result.taps.resize(static_cast<std::size_t>(spec.taps()));
+    return result;
+}
+
 std::string ChannelizerPlan::to_string() const {
     return message("channels: ", channels,
                    stored_channels < channels ? message(" (", stored_channels, " stored)") : "",

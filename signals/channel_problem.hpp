@@ -2,6 +2,7 @@
 #pragma once
 // Checks of the options of a polyphase filter bank, and what they mean for engines.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,15 @@ struct ChannelProblem {
 
 /// Checks options and the type of signals. Throws as Channelizer does.
 ChannelProblem resolve_channels(const ChannelizerOptions& options, PixelType signal_type);
+
+/// Taps of a synthesis, with whole rows of `channels` taps.
+struct SynthesisTaps {
+    std::vector<double> taps;
+    std::optional<double> error;  ///< DualPrototype::error; nothing for the caller's taps
+};
+/// Returns `given`, or the taps of dual_prototype() if it is empty. Throws InvalidArgument, or
+/// BadData for NaN.
+SynthesisTaps synthesis_taps_of(const ChannelProblem& problem, const std::vector<double>& given);
 
 /// Samples of signals in memory, converted when they are not of the type of the computation.
 class ChannelSignals {

@@ -32,29 +32,18 @@ void convert_frames(const ConstImageView& frames, index_t signal, PixelType type
 struct Synthesizer::Impl {
     ChannelProblem problem;
     int threads;
-    std::optional<double> error;
+    SynthesisTaps taps;
     std::unique_ptr<const cpu::ChannelSynthesis> synthesis;
     ChannelizerPlan plan;
 
     Impl(const ChannelizerOptions& options, PixelType signal_type, const EngineChoice& engines,
          const std::vector<double>& given)
-        : problem(resolve_channels(options, signal_type)), threads(channel_threads(engines)) {
-        const ChannelSpec& spec = problem.spec;
-        std::vector<double> taps = given;
-        if (given.empty()) {
-            DualPrototype dual = dual_prototype(problem.taps, spec.channels, spec.step);
-            error = dual.error;
-            taps = std::move(dual.taps);
-        }
-        check_prototype(taps);
-        if (static_cast<index_t>(taps.size()) > spec.taps())
-            throw InvalidArgument(message("a synthesis of ", taps.size(),
-                                          " taps: it has at most as many as the analysis, ",
-                                          spec.taps()));
-        taps.resize(static_cast<std::size_t>(spec.taps()));
-        synthesis = cpu::make_channel_synthesis(spec, taps, engines.fft);
+        : problem(resolve_channels(options, signal_type)),
+          threads(channel_threads(engines)),
+          taps(synthesis_taps_of(problem, given)) {
+        synthesis = cpu::make_channel_synthesis(problem.spec, taps.taps, engines.fft);
         plan = problem.plan("cpu:0", synthesis->method());
-        problem.taps = {};  // the synthesis has its own copy
+        problem.taps = {};  // only taps of the synthesis are used from here on
     }
 
     void check(const ConstImageView& frames, const ImageView& signals) const {
@@ -120,7 +109,10 @@ const ChannelizerPlan& Synthesizer::plan() const {
     return impl_->plan;
 }
 std::optional<double> Synthesizer::error() const {
-    return impl_->error;
+    return impl_->taps.error;
+}
+const std::vector<double>& Synthesizer::synthesis_taps() const {
+    return impl_->taps.taps;
 }
 index_t Synthesizer::samples(index_t frames) const {
     return impl_->samples(frames);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled CUDA kernels of polyphase filter banks, which take a ChannelJob<Real>.
+// The compiled CUDA kernels of polyphase filter banks. Those of an analysis take a
+// ChannelJob<Real>.
 
 #include <vector>
 
@@ -22,5 +23,13 @@ const std::vector<ChannelCudaKernel>& channel_cuda_kernels();
 /// Returns the CUDA kernel that runs sum_frames().
 template <class Real>
 const void* channel_sum_cuda_kernel();
+
+/// Returns the CUDA kernel that runs join_frames(), which takes a SynthesisJob<Real>.
+template <class Real>
+const void* join_cuda_kernel(bool slides, bool complex_data);
+
+/// Returns the CUDA kernel that runs copy_frames(), which takes a FrameCopyJob<Real>.
+template <class Real>
+const void* frame_copy_cuda_kernel();
 
 }  // namespace convolume::gpu

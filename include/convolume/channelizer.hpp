@@ -191,7 +191,8 @@ class CONVOLUME_API ChannelizerStream {
 ///
 ///     x[t] = Σ_n f[t(n) − t] Σ_m y[n, m] e^{+2πi m t/M},    0 ≤ t(n) − t < PM
 ///
-/// The taps f are those of dual_prototype(), or the caller's.
+/// The taps f are those of dual_prototype(), or the caller's. Frames in a GPU's memory are put
+/// together by DeviceSynthesizer.
 /// @code{.cpp}
 /// ChannelizerOptions options;
 /// options.channels = 8;
@@ -220,6 +221,8 @@ class CONVOLUME_API Synthesizer {
     const ChannelizerPlan& plan() const;
     /// Returns DualPrototype::error; nothing for the caller's taps.
     std::optional<double> error() const;
+    /// Returns the taps f: P·M taps, of which the last ones are zero if the caller gave fewer.
+    const std::vector<double>& synthesis_taps() const;
     /// Returns the number of samples that `frames` frames determine: t < t(frames) − PM + 1.
     index_t samples(index_t frames) const;
 

@@ -4,6 +4,7 @@
 // of GPUs. After construction, convolution and filtering never wait for the device.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -372,6 +373,71 @@ class CONVOLUME_API DeviceChannelizer {
     /// allocation. Arrays are in the device's memory, contiguous, and do not overlap: signals ×
     /// samples, and signals × frames() × stored_channels. Throws InvalidArgument or DeviceFailure.
     void execute(const void* signals, void* frames, DeviceStream stream = {}) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Options of DeviceSynthesizer beside those of the channels.
+struct DeviceSynthesizerOptions {
+    int device = 0;  ///< CUDA's device number
+    /// Type of the signals: real or complex numbers of the precision. Pairs of real numbers if
+    /// ChannelizerOptions::interleaved is set.
+    PixelType signal_type = PixelType::complex64;
+    index_t signals = 1;  ///< number of signals
+    /// Samples of each signal. If not given, those that the frames determine:
+    /// Synthesizer::samples().
+    std::optional<index_t> samples{};
+    std::vector<double> synthesis_taps{};  ///< if empty, those of dual_prototype()
+};
+
+/// Puts signals together from the frames that a DeviceChannelizer of the same options gives, as
+/// Synthesizer does, in the memory of one GPU. Frames are transformed back by cuFFT, some at a
+/// time.
+/// @code{.cpp}
+/// const index_t samples = 1 << 20;
+/// ChannelizerOptions options;
+/// options.channels = 1024;
+/// options.step = 512;
+/// const DeviceChannelizer channelizer(options, samples, {.tail = true});
+/// const DeviceSynthesizer synthesizer(options, channelizer.frames(), {.samples = samples});
+/// std::complex<float>*signal = nullptr, *frames = nullptr;
+/// cudaMalloc(&signal, samples * sizeof(*signal));
+/// cudaMalloc(&frames, channelizer.frames() * 1024 * sizeof(*frames));
+/// cudaMemset(signal, 0, samples * sizeof(*signal));
+/// channelizer.execute(signal, frames);
+/// synthesizer.execute(frames, signal);
+/// cudaDeviceSynchronize();
+/// assert(synthesizer.error() < 1e-6);
+/// cudaFree(frames);
+/// cudaFree(signal);
+/// @endcode
+class CONVOLUME_API DeviceSynthesizer {
+  public:
+    /// Plans for `frames` frames of each signal, and copies the taps. Only the constructor waits
+    /// for the device. Throws as Synthesizer does, OutOfMemory, and Unavailable if there is no such
+    /// device.
+    DeviceSynthesizer(const ChannelizerOptions& options, index_t frames,
+                      const DeviceSynthesizerOptions& device = {});
+    ~DeviceSynthesizer();
+    DeviceSynthesizer(DeviceSynthesizer&&) noexcept;
+    DeviceSynthesizer& operator=(DeviceSynthesizer&&) noexcept;
+
+    const ChannelizerPlan& plan() const;
+    /// Returns DualPrototype::error; nothing for the caller's taps.
+    std::optional<double> error() const;
+    index_t samples() const;  ///< returns the number of samples of each signal
+    /// Returns the bytes of device memory that are held, beside the caller's arrays.
+    index_t device_bytes() const;
+
+    /// Enqueues the work on the CUDA stream `stream` and returns: no synchronization, no
+    /// allocation. Arrays are in the device's memory, contiguous, and do not overlap: signals ×
+    /// frames × stored_channels of the plan's frame_type, and signals × samples() of its
+    /// signal_type. Executions follow one another on the device, because they share a workspace.
+    /// Samples that need frames after the last one are computed as if these were zero. Throws
+    /// InvalidArgument or DeviceFailure.
+    void execute(const void* frames, void* signals, DeviceStream stream = {}) const;
 
   private:
     struct Impl;

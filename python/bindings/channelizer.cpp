@@ -43,6 +43,60 @@ void bind_plan(nb::class_<Class>& bound) {
         .def_prop_ro("plan", [](const Class& self) { return self.plan().to_string(); });
 }
 
+void bind_analysis_on_gpu(nb::module_& module) {
+    nb::class_<DeviceChannelizer> on_gpu(module, "DeviceChannelizer");
+    on_gpu
+        .def(
+            "__init__",
+            [](DeviceChannelizer* self, const ChannelizerOptions& chosen, index_t samples,
+               int device, PixelType signal_type, index_t signals, bool tail) {
+                const DeviceChannelizerOptions where{device, signal_type, signals, tail};
+                const nb::gil_scoped_release released;
+                new (self) DeviceChannelizer(chosen, samples, where);
+            },
+            nb::arg("options"), nb::arg("samples"), nb::arg("device"), nb::arg("signal_type"),
+            nb::arg("signals"), nb::arg("tail"))
+        .def_prop_ro("frames", &DeviceChannelizer::frames)
+        .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceChannelizer& self, std::uintptr_t signals, std::uintptr_t frames,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(signals), pointer<void>(frames),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("frames"), nb::arg("stream"));
+    bind_plan(on_gpu);
+}
+
+void bind_synthesis_on_gpu(nb::module_& module) {
+    nb::class_<DeviceSynthesizer> joined_on_gpu(module, "DeviceSynthesizer");
+    joined_on_gpu
+        .def(
+            "__init__",
+            [](DeviceSynthesizer* self, const ChannelizerOptions& chosen, const Synthesizer& host,
+               index_t frames, int device, index_t signals, index_t samples) {
+                const DeviceSynthesizerOptions where{device, host.plan().signal_type, signals,
+                                                     samples, host.synthesis_taps()};
+                const nb::gil_scoped_release released;
+                new (self) DeviceSynthesizer(chosen, frames, where);
+            },
+            nb::arg("options"), nb::arg("synthesizer"), nb::arg("frames"), nb::arg("device"),
+            nb::arg("signals"), nb::arg("samples"))
+        .def_prop_ro("device_bytes", &DeviceSynthesizer::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceSynthesizer& self, std::uintptr_t frames, std::uintptr_t signals,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(frames), pointer<void>(signals),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("frames"), nb::arg("signals"), nb::arg("stream"));
+    bind_plan(joined_on_gpu);
+}
+
 }  // namespace
 
 void bind_channelizers(nb::module_& module) {
@@ -78,31 +132,6 @@ void bind_channelizers(nb::module_& module) {
         .def("frames", &ChannelizerStream::frames, nb::arg("samples"));
     bind_run<&ChannelizerStream::push>(divided, "push");
 
-    nb::class_<DeviceChannelizer> on_gpu(module, "DeviceChannelizer");
-    on_gpu
-        .def(
-            "__init__",
-            [](DeviceChannelizer* self, const ChannelizerOptions& chosen, index_t samples,
-               int device, PixelType signal_type, index_t signals, bool tail) {
-                const DeviceChannelizerOptions where{device, signal_type, signals, tail};
-                const nb::gil_scoped_release released;
-                new (self) DeviceChannelizer(chosen, samples, where);
-            },
-            nb::arg("options"), nb::arg("samples"), nb::arg("device"), nb::arg("signal_type"),
-            nb::arg("signals"), nb::arg("tail"))
-        .def_prop_ro("frames", &DeviceChannelizer::frames)
-        .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
-        .def(
-            "execute",
-            [](const DeviceChannelizer& self, std::uintptr_t signals, std::uintptr_t frames,
-               std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.execute(pointer<const void>(signals), pointer<void>(frames),
-                             DeviceStream(pointer<CUstream_st>(stream)));
-            },
-            nb::arg("signals"), nb::arg("frames"), nb::arg("stream"));
-    bind_plan(on_gpu);
-
     nb::class_<Synthesizer> synthesizer(module, "Synthesizer");
     synthesizer
         .def(
@@ -121,6 +150,9 @@ void bind_channelizers(nb::module_& module) {
     joined.def(nb::init<const Synthesizer&, index_t>(), nb::arg("synthesizer"), nb::arg("signals"))
         .def("samples", &SynthesizerStream::samples, nb::arg("frames"));
     bind_run<&SynthesizerStream::push>(joined, "push");
+
+    bind_analysis_on_gpu(module);
+    bind_synthesis_on_gpu(module);
 }
 
 }  // namespace convolume::python

@@ -2,13 +2,14 @@
 """Polyphase filter banks: signals divided into channels, and put together again."""
 
 import importlib
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, real_type
-from ._device import DeviceArray, is_on_gpu, on_stream
+from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
 from ._prototypes import taps_of
@@ -61,6 +62,7 @@ class SynthesizeKeywords(_PrototypeKeywords, total=False):
     dtype: Any
     synthesis_taps: Any
     samples: int | None
+    stream: Any
     progress: Progress
 
 
@@ -293,9 +295,10 @@ class Synthesizer:
     def __init__(self, channels: int, **options: Unpack[SynthesizerKeywords]) -> None:
         self._arguments: dict[str, Any] = dict(options)
         dtype = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
-        self._core = _core.Synthesizer(_options(channels, self._arguments, is_double(dtype)), dtype,
-                                       engines(self._arguments),
+        self._options = _options(channels, self._arguments, is_double(dtype))
+        self._core = _core.Synthesizer(self._options, dtype, engines(self._arguments),
                                        taps_of(options.get("synthesis_taps"), "synthesis_taps"))
+        self._on_gpus: dict[tuple[int, ...], _core.DeviceSynthesizer] = {}
         self._stream: _core.SynthesizerStream | None = None
         self._batch: tuple[int, ...] = ()
         self.dtype: np.dtype[Any] = self._core.signal_type
@@ -306,25 +309,57 @@ class Synthesizer:
         """RMS error of the reconstruction of white noise, relative to the noise. None with `synthesis_taps`."""
         return self._core.error
 
+    def _layout(self, shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """Checks the shape of frames. Returns the axis of the channels, and the shape of the batch."""
+        if len(shape) < 2:
+            raise InvalidArgument("frames have at least two axes: channels and frames")
+        axis = _axis(self._arguments, len(shape) - 1, "signals")
+        if shape[axis] != self.channels:
+            raise InvalidArgument(f"frames of {shape[axis]} channels along axis {axis} where this has {self.channels}")
+        return axis, shape[:axis] + shape[axis + 2:]
+
+    def _count(self, frames: int, samples: int | None) -> int:
+        count = self._core.samples(frames) if samples is None else samples
+        if count < 0:
+            raise InvalidArgument(f"a signal of {count} samples")
+        return count
+
     def _frames(self, frames: Any) -> tuple[np.ndarray, int, tuple[int, ...]]:
         values = readable(frames, "the frames")
-        if values.ndim < 2:
-            raise InvalidArgument("frames have at least two axes: channels and frames")
-        axis = _axis(self._arguments, values.ndim - 1, "signals")
-        if values.shape[axis] != self.channels:
-            raise InvalidArgument(f"frames of {values.shape[axis]} channels along axis {axis} where this has "
-                                  f"{self.channels}")
-        batch = values.shape[:axis] + values.shape[axis + 2:]
+        axis, batch = self._layout(values.shape)
         flat = np.moveaxis(values, (axis + 1, axis), (-2, -1))
         flat = flat.reshape(int(np.prod(batch, dtype=np.int64)), *flat.shape[-2:])
         return flat if flat.dtype.kind == "c" else flat.astype(self._core.frame_type), axis, batch
 
-    def __call__(self, frames: Any, *, samples: int | None = None, progress: Progress = None) -> Any:
-        """Returns the first `samples` samples. None stands for those that the frames determine."""
+    def _join_on_gpu(self, frames: Any, samples: int | None, stream: Any) -> Any:
+        values = known(frames, "the frames")
+        axis, batch = self._layout(tuple(values.shape))
+        given, rows = int(values.shape[axis + 1]), int(np.prod(batch, dtype=np.int64))
+        module: Any = importlib.import_module(library_of(values))
+        # Frames of channelize() are in this order in memory, so that they are not copied.
+        source = DeviceArray.of(module.moveaxis(values, (axis + 1, axis), (-2, -1)), "the frames")
+        source = replace(source.of_type(self._core.frame_type), given=library_of(frames))
+        count = self._count(given, samples)
+        signals = source.empty((*batch, count), self.dtype)
+        if rows > 0:
+            key = source.device, rows, given, count
+            if key not in self._on_gpus:
+                self._on_gpus[key] = _core.DeviceSynthesizer(self._options, self._core, given, source.device, rows,
+                                                             count)
+            self._on_gpus[key].execute(source.address, signals.address, source.stream(stream))
+        return source.give_back(module.moveaxis(signals.array, -1, axis))
+
+    def __call__(self, frames: Any, *, samples: int | None = None, stream: Any = None,
+                 progress: Progress = None) -> Any:
+        """Returns the first `samples` samples. None stands for those that the frames determine.
+
+        `stream` is for frames in a GPU's memory: see :meth:`FilterBank.__call__`.
+        """
+        if type(frames) is not np.ndarray and is_on_gpu(frames):
+            with on_stream(frames, stream):
+                return self._join_on_gpu(frames, samples, stream)
         flat, axis, batch = self._frames(frames)
-        count = self._core.samples(flat.shape[1]) if samples is None else samples
-        if count < 0:
-            raise InvalidArgument(f"a signal of {count} samples")
+        count = self._count(flat.shape[1], samples)
         signals = np.empty((len(flat), count), self.dtype)
         with progress_bar(progress) as report:
             self._core.execute(np.ascontiguousarray(flat), signals, report)
@@ -356,11 +391,14 @@ def synthesize(frames: Any, channels: int, **options: Unpack[SynthesizeKeywords]
     Parameters
     ----------
     frames : array
-        Axes (channels, frames) in place of `axis`.
+        Axes (channels, frames) in place of `axis`. Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so
+        does the signal.
     channels : int
         Number of channels that :func:`channelize` was given.
     samples : int, optional
         Number of samples to return. None stands for those that the frames determine.
+    stream : stream of CuPy or PyTorch, or int, optional
+        For arrays in a GPU's memory: see :meth:`FilterBank.__call__`.
     axis, dtype, synthesis_taps, taps_per_channel, step, first, window, prototype, precision
         See :class:`Synthesizer`.
     device, workers, max_gpu_mem, fft, progress
@@ -372,6 +410,6 @@ def synthesize(frames: Any, channels: int, **options: Unpack[SynthesizeKeywords]
         Oversampled signals are reconstructed up to rounding for ``channels / step >= 2 - 1 / taps_per_channel``, and
         otherwise with the error that :func:`dual_prototype` states.
     """
-    samples, progress = options.pop("samples", None), options.pop("progress", None)
+    samples, progress, stream = options.pop("samples", None), options.pop("progress", None), options.pop("stream", None)
     form: Any = options
-    return Synthesizer(channels, **form)(frames, samples=samples, progress=progress)
+    return Synthesizer(channels, **form)(frames, samples=samples, stream=stream, progress=progress)

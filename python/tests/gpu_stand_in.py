@@ -217,6 +217,18 @@ class DeviceChannelizer:
                            _array_at(frames, self._frames, self._core.frame_type))
 
 
+class DeviceSynthesizer:
+    """Puts signals together on the host, at the addresses that it gets."""
+
+    def __init__(self, options, synthesizer, frames, device, signals, samples):
+        self._core = synthesizer
+        self._frames, self._samples = (signals, frames, synthesizer.channels), (signals, samples)
+
+    def execute(self, frames, signals, stream):
+        self._core.execute(_array_at(frames, self._frames, self._core.frame_type),
+                           _array_at(signals, self._samples, self._core.signal_type))
+
+
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
@@ -227,6 +239,6 @@ def install(monkeypatch):
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
                            "slab_convolver": SlabConvolver,
                            "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler,
-                           "DeviceChannelizer": DeviceChannelizer}.items():
+                           "DeviceChannelizer": DeviceChannelizer, "DeviceSynthesizer": DeviceSynthesizer}.items():
         monkeypatch.setattr(_core, name, stand_in)
     return module

@@ -107,6 +107,40 @@ def test_signals_in_the_memory_of_a_gpu(monkeypatch, dtype, options):
     np.testing.assert_array_equal(got.values, want)
 
 
+@pytest.mark.parametrize(("dtype", "options"), [
+    ("complex64", {}), ("float32", {"step": 6}), ("complex128", {"samples": 50}), ("float64", {"first": 3, "axis": 1}),
+    ("float32", {"axis": -2, "precision": "float64"}), ("complex64", {"samples": 0})])
+def test_frames_in_the_memory_of_a_gpu(monkeypatch, dtype, options):
+    cupy = gpu_stand_in.install(monkeypatch)
+    random = np.random.default_rng(3)
+    channels = 8 if np.dtype(dtype).kind == "c" else 5
+    shape = [3, 4]
+    shape[options.get("axis", -1)] = channels
+    shape.insert(options.get("axis", -1) % 2 + 1, 60)
+    frames = random_signal(random, shape, "complex128" if dtype == "complex128" else "complex64")
+    got = convolume.synthesize(cupy.asarray(frames), 8, dtype=dtype, **options)
+    want = convolume.synthesize(frames, 8, dtype=dtype, **options)
+    assert type(got) is gpu_stand_in.GpuArray
+    assert got.values.dtype == want.dtype
+    np.testing.assert_array_equal(got.values, want)
+    # A second call takes the plan of the first one, and another number of frames another plan.
+    options.pop("samples", None)
+    joined = convolume.Synthesizer(8, dtype=dtype, **options)
+    for part in (frames, frames, np.take(frames, range(17), options.get("axis", -1) % 2 + 1)):
+        np.testing.assert_array_equal(joined(cupy.asarray(part)).values, joined(part))
+    assert len(joined._on_gpus) == 2
+
+
+def test_frames_on_a_gpu_that_are_refused(monkeypatch):
+    cupy = gpu_stand_in.install(monkeypatch)
+    with pytest.raises(ValueError, match="3 channels"):
+        convolume.synthesize(cupy.asarray(np.ones((3, 9), complex)), 4)
+    with pytest.raises(ValueError, match="two axes"):
+        convolume.synthesize(cupy.asarray(np.ones(4, complex)), 4)
+    with pytest.raises(ValueError, match="-1 samples"):
+        convolume.synthesize(cupy.asarray(np.ones((4, 9), complex)), 4, samples=-1)
+
+
 def test_a_tone_is_in_its_channel():
     tone = np.exp(2j * np.pi * 5 / 32 * np.arange(5000))
     power = np.abs(convolume.channelize(tone, 32, taps_per_channel=12)[:, -10:]) ** 2

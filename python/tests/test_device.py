@@ -207,6 +207,34 @@ def test_peaks_of_templates_on_a_gpu(library, random, dtype):
     np.testing.assert_allclose(on_host(bank.snr(on_gpu(library, signals))), bank.snr(signals), atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+@pytest.mark.parametrize(("channels", "step"), [(1024, 512), (100, 45)])
+def test_channels_and_synthesis_on_a_gpu(library, random, dtype, channels, step):
+    """A signal is divided and put together again without leaving the GPU, also in a batch and on a CUDA stream."""
+    signals = random.standard_normal((20_000, 3))
+    signals = (signals + 1j * random.standard_normal(signals.shape)).astype(dtype) if dtype.startswith("complex") \
+        else signals.astype(dtype)
+    options = {"step": step, "axis": 0, "taps_per_channel": 4}
+    tolerance = 1e-3 if dtype != "complex128" else 1e-9
+    want = convolume.channelize(signals, channels, tail=True, **options)
+    frames = convolume.channelize(on_gpu(library, signals), channels, tail=True, **options)
+    np.testing.assert_allclose(on_host(frames), want, atol=tolerance)
+    joined = convolume.Synthesizer(channels, dtype=dtype, **options)
+    again = joined(frames, samples=len(signals))
+    assert type(again).__module__.partition(".")[0] == library.__name__
+    assert on_host(again).dtype == signals.dtype
+    np.testing.assert_allclose(on_host(again), signals, atol=tolerance)
+    stream = library.cuda.Stream(non_blocking=True) if library.__name__ == "cupy" else library.cuda.Stream()
+    with stream if library.__name__ == "cupy" else library.cuda.stream(stream):
+        late = frames * 0
+        for _ in range(20):
+            late = late + 0
+        late = late + frames
+    got = joined(late, samples=len(signals), stream=stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(on_host(got), on_host(again))
+
+
 def test_a_planned_bank_on_a_gpu(library, random):
     """Results go to the caller's array, on the caller's CUDA stream, which is an object or an address."""
     signals = random.standard_normal((4, 100_000)).astype(np.float32)
