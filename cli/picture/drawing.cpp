@@ -17,8 +17,10 @@ asm(".pushsection .rodata\n"
     "convolume_font_end:\n"
     ".popsection\n");
 // clang-format on
-extern const unsigned char font_begin asm("convolume_font_begin");
-extern const unsigned char font_end asm("convolume_font_end");
+// Hidden, so that no table of addresses is needed: the linker of ARM gives both the same entry.
+extern const unsigned char font_begin asm("convolume_font_begin")
+    __attribute__((visibility("hidden")));
+extern const unsigned char font_end asm("convolume_font_end") __attribute__((visibility("hidden")));
 
 namespace convolume::cli {
 
