@@ -9,7 +9,7 @@ namespace convolume {
 namespace {
 
 // Throws InvalidArgument unless the CUDA kernels read signals of this type.
-void check_device_type(const ChannelProblem& problem, PixelType type) {
+void check_read_type(const ChannelProblem& problem, PixelType type) {
     const bool pairs =
         problem.interleaved && (type == PixelType::int8 || type == PixelType::int16 ||
                                 type == sample_type(problem.spec.precision, false));
@@ -39,7 +39,7 @@ DeviceChannelizer::DeviceChannelizer(const ChannelizerOptions& options, index_t 
     if (samples < 0 || device.signals < 1)
         throw InvalidArgument(message(device.signals, " signals of ", samples,
                                       " samples: there must be at least 1 of at least 0"));
-    check_device_type(problem, device.signal_type);
+    check_read_type(problem, device.signal_type);
     const ChannelSpec& spec = problem.spec;
     impl_->frames =
         spec.frames(device.tail && samples > 0 ? checked_add(samples, spec.taps() - 1) : samples);

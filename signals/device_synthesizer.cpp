@@ -11,7 +11,7 @@ namespace convolume {
 namespace {
 
 // Throws InvalidArgument unless the CUDA kernels write signals of this type.
-void check_device_type(const ChannelProblem& problem, PixelType type) {
+void check_written_type(const ChannelProblem& problem, PixelType type) {
     const ChannelSpec& spec = problem.spec;
     const PixelType wanted =
         problem.interleaved ? sample_type(spec.precision, false) : spec.signal_type();
@@ -35,7 +35,7 @@ DeviceSynthesizer::DeviceSynthesizer(const ChannelizerOptions& options, index_t 
     : impl_(std::make_unique<Impl>()) {
     if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
     const ChannelProblem problem = resolve_channels(options, device.signal_type);
-    check_device_type(problem, device.signal_type);
+    check_written_type(problem, device.signal_type);
     const ChannelSpec& spec = problem.spec;
     if (frames < 0 || device.signals < 1 || device.samples.value_or(0) < 0)
         throw InvalidArgument(
