@@ -254,14 +254,12 @@ DeviceConvolver convolver_of(const Case& c, const std::vector<int>& devices, con
     return {c.image, kernel.view(), options, on};
 }
 
-// Prints the median milliseconds of each step on the first GPU, without overlap.
+// Prints the median milliseconds of each step on the first GPU.
 void print_steps(const Case& c, const std::vector<int>& devices, int repeats, const Slabs& slabs,
                  const Volume& kernel) {
     std::vector<cudaEvent_t> events;
     std::size_t next = 0;
     gpu::SpreadTuning tuning;
-    tuning.chunks = 1;
-    tuning.z_share = 1;
     tuning.on_step = [&](CUstream_st* stream) {
         if (next == events.size()) {
             events.emplace_back();
@@ -285,41 +283,31 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
             times[step].push_back(ms);
         }
     }
-    const char* const names[] = {"x", "y", "z", "y_back", "x_back", "end"};
+    const char* const names[] = {"forward", "z", "inverse", "end"};
     json steps;
     for (std::size_t step = 0; step < times.size(); ++step) {
         std::sort(times[step].begin(), times[step].end());
         steps[names[step]] = times[step][times[step].size() / 2];
     }
-    std::cout << json{{"name", c.name}, {"ms_of_steps_without_overlap", steps}}.dump() << std::endl;
+    std::cout << json{{"name", c.name}, {"ms_of_steps", steps}}.dump() << std::endl;
     for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
 }
 
-// Times a case with other numbers of chunks and other shares of the thread blocks.
+// Times a case with other numbers of groups.
 void sweep(const Case& c, const std::vector<int>& devices, int repeats) {
     const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
     const Slabs slabs(convolver_of(c, devices, kernel));
     slabs.fill(image);
     print_steps(c, devices, repeats, slabs, kernel);
-    for (const int chunks : {1, 8, 12, 16}) {
-        for (const double z_share : {0.45, 0.5, 0.55, 0.6}) {
-            gpu::SpreadTuning tuning;
-            tuning.chunks = chunks;
-            tuning.z_share = chunks == 1 ? 1 : z_share;
-            tuning.y_share = 1 - z_share;
-            tuning.least_chunk_bytes = 1;
-            gpu::spread_tuning() = tuning;
-            const DeviceConvolver convolver = convolver_of(c, devices, kernel);
-            gpu::spread_tuning() = {};
-            const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
-            std::cout << json{{"name", c.name},
-                              {"chunks", chunks},
-                              {"z_share", tuning.z_share},
-                              {"ms", ms}}
-                             .dump()
-                      << std::endl;
-            if (chunks == 1) break;
-        }
+    for (const index_t groups : {4, 8, 16, 24, 32}) {
+        gpu::SpreadTuning tuning;
+        tuning.groups = groups;
+        tuning.least_group_bytes = 1;
+        gpu::spread_tuning() = tuning;
+        const DeviceConvolver convolver = convolver_of(c, devices, kernel);
+        gpu::spread_tuning() = {};
+        const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
+        std::cout << json{{"name", c.name}, {"groups", groups}, {"ms", ms}}.dump() << std::endl;
     }
 }
 
@@ -497,7 +485,7 @@ int main(int argc, char** argv) {
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
     bool sweeps = false;
-    app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
+    app.add_flag("--sweep", sweeps, "Only times numbers of groups, and steps");
     bool from_host = false;
     app.add_flag("--host", from_host, "Only times images in host memory, with zero boundary");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");

@@ -47,6 +47,7 @@ struct ColumnJob {
     index_t source_batch_stride = 0, target_batch_stride = 0, kernel_batch_stride = 0;
     index_t columns = 0, batches = 1;
     SlotMap load_slots, store_slots;
+    SlotParts parts;       ///< of the source's and the target's slots
     int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
     Real kernel_sign = 1;  ///< sign of the imaginary parts of the kernel's spectrum
     /// Signs of imaginary parts: an inverse transform conjugates before and after.
@@ -123,6 +124,7 @@ ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const Po
     job.columns = whole_column_tiles<Real>(data.columns) * tile_columns<Real>;
     job.batches = data.batches;
     job.source_batch_stride = job.target_batch_stride = data.batch_stride;
+    if (data.parts != nullptr) job.parts = *data.parts;
     job.load_slots = slot_map(length, load);
     job.store_slots = slot_map(length, store);
     job.store_sign = -1;
@@ -191,6 +193,13 @@ CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
            tile_columns<Real>;
 }
 
+/// The same for slots in parts.
+template <class Real>
+CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride, const SlotParts& parts) {
+    const index_t offset = slot_offset<Real>(slot, stride);
+    return parts.reciprocal == 0 ? offset : offset + parts.offset(slot);
+}
+
 /// A thread of a thread block that transforms columns of N samples. It knows its place in column
 /// tiles, and moves samples from device memory to its registers.
 template <class Real, int N, class Context>
@@ -237,13 +246,18 @@ struct ColumnThread {
         const TilePosition place = position_of_tile(tile);
         const Complex<Real>* const source =
             job.source + place.batch * job.source_batch_stride + place.column;
-        prefetch(place, prefetched_source, N, source, job.source_slot_stride, job.load_slots);
+        prefetch(
+            place, prefetched_source, N, source,
+            [&](int slot) { return slot_offset<Real>(slot, job.source_slot_stride, job.parts); },
+            job.load_slots);
     }
     /// A spectrum is prefetched to the place of the source, taps to a place of their own.
     CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
         const TilePosition place = position_of_tile(tile);
-        prefetch(place, to, count, kernel_at(place), job.kernel_slot_stride,
-                 [](int slot) { return slot; });
+        prefetch(
+            place, to, count, kernel_at(place),
+            [&](int slot) { return slot_offset<Real>(slot, job.kernel_slot_stride); },
+            [](int slot) { return slot; });
     }
     /// Taps are prefetched first, in a copy group of their own.
     CONVOLUME_DEVICE void prefetch_taps_and_source(index_t tile) const {
@@ -260,8 +274,12 @@ struct ColumnThread {
             load_prefetched(
                 thread, prefetched_source, [](int) { return true; }, v);
         } else {
-            load(thread, place, job.source + place.batch * job.source_batch_stride,
-                 job.source_slot_stride, job.load_slots, v);
+            load(
+                thread, place, job.source + place.batch * job.source_batch_stride,
+                [&](int slot) {
+                    return slot_offset<Real>(slot, job.source_slot_stride, job.parts);
+                },
+                job.load_slots, v);
         }
         Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
     }
@@ -273,7 +291,7 @@ struct ColumnThread {
         } else {
             load(
                 thread, place, job.kernel + place.batch * job.kernel_batch_stride,
-                job.kernel_slot_stride,
+                [&](int slot) { return slot_offset<Real>(slot, job.kernel_slot_stride); },
                 [&](int position) { return position < job.taps ? position : -1; }, v);
         }
     }
@@ -304,9 +322,9 @@ struct ColumnThread {
   private:
     /// Copies `count` positions of a column tile to shared memory, 16 bytes at a time. `from` is
     /// the column tile's first column in slot 0; slot_of(position) returns the slot of a position.
-    template <class SlotOf>
+    template <class OffsetOf, class SlotOf>
     CONVOLUME_DEVICE void prefetch(const TilePosition& place, Complex<Real>* to, int count,
-                                   const Complex<Real>* from, unsigned stride,
+                                   const Complex<Real>* from, const OffsetOf& offset_of,
                                    const SlotOf& slot_of) const {
         constexpr int samples_per_copy = 16 / sizeof(Complex<Real>),
                       copies_per_row = columns / samples_per_copy;
@@ -318,7 +336,7 @@ struct ColumnThread {
         for (int position = context.thread() / copies_per_row; position < count; position += step) {
             const int slot = slot_of(position);
             context.copy_or_zeros_async(to + position * columns + column,
-                                        from + slot_offset<Real>(slot, stride) + column,
+                                        from + (slot >= 0 ? offset_of(slot) : 0) + column,
                                         is_inside && slot >= 0);
         }
     }
@@ -332,16 +350,16 @@ struct ColumnThread {
         });
         context.sync();
     }
-    template <class SlotOf>
+    template <class OffsetOf, class SlotOf>
     CONVOLUME_DEVICE void load(int thread, const TilePosition& place, const Complex<Real>* from,
-                               unsigned stride, const SlotOf& slot_of, ThreadSamples& v) const {
+                               const OffsetOf& offset_of, const SlotOf& slot_of,
+                               ThreadSamples& v) const {
         const index_t column = place.column + column_in_tile;
         from += column;
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             const int slot = slot_of(position);
             v[sample] = {0, 0};
-            if (column < job.columns && slot >= 0)
-                v[sample] = from[slot_offset<Real>(slot, stride)];
+            if (column < job.columns && slot >= 0) v[sample] = from[offset_of(slot)];
         });
     }
 };
@@ -397,7 +415,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         const auto store = [&](int sample, int position) {
             const int slot = job.store_slots(position);
             if (is_inside && slot >= 0)
-                target[slot_offset<Real>(slot, job.target_slot_stride)] = {
+                target[slot_offset<Real>(slot, job.target_slot_stride, job.parts)] = {
                     v[sample].re, v[sample].im * job.store_sign};
         };
 

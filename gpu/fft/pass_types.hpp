@@ -12,6 +12,7 @@
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 #include "core/pair_axis.hpp"
+#include "gpu/fft/slot_parts.hpp"
 
 namespace convolume::gpu {
 
@@ -26,6 +27,7 @@ inline constexpr index_t tile_columns = 128 / (2 * sizeof(Real));
 /// Columns in memory, 0 <= column < columns. Columns and strides are multiples of tile_columns, and
 /// data is aligned to 16 bytes. A sample is
 ///     data[slot * slot_stride + batch * batch_stride + column]
+/// and, with parts, parts->offset(slot) samples from there. Only convolutions take parts.
 template <class Real>
 struct Columns {
     std::complex<Real>* data = nullptr;
@@ -33,6 +35,13 @@ struct Columns {
     index_t columns = 0;
     index_t batches = 1;
     index_t batch_stride = 0;
+    const SlotParts* parts = nullptr;
+};
+
+/// The columns along z that one device transforms: complex samples begin … begin + count - 1 of
+/// every plane. Both are multiples of tile_columns.
+struct ColumnShare {
+    index_t begin = 0, count = 0;
 };
 
 /// The kernel that columns are multiplied with between their transforms. It is given as spectra,

@@ -49,8 +49,7 @@ const ColumnPass<Real>& column_pass_of(index_t length) {
 }
 
 template <class Real>
-void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream,
-                 double block_share) {
+void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream) {
     const index_t tiles = ceil_div(job.columns, pass.columns) * job.batches;
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
@@ -63,7 +62,6 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
     const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
     job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
     const index_t resident = job.prefetches ? prefetching : plain;
-    const auto blocks = static_cast<index_t>(static_cast<double>(resident) * block_share);
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
     if (job.prefetches && job.taps > 0) {
         const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
@@ -75,7 +73,7 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
                                      " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
-    const index_t grid = std::min(tiles, std::max<index_t>(blocks, 1));
+    const index_t grid = std::min(tiles, resident);
     check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(grid)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(bytes), stream),
@@ -210,18 +208,17 @@ bool has_column_pass(index_t length, int device) {
 template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
-                       const PositionMap& store, cudaStream_t stream, double block_share) {
+                       const PositionMap& store, cudaStream_t stream) {
     launch_pass(column_pass_of<Real>(length),
-                column_transform_job(length, direction, source, load, target, store), stream,
-                block_share);
+                column_transform_job(length, direction, source, load, target, store), stream);
 }
 
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
-                      cudaStream_t stream, double block_share) {
+                      cudaStream_t stream) {
     launch_pass(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel),
-                stream, block_share);
+                stream);
 }
 
 void convolve_varying_columns(index_t length, const Columns<float>& data, const PositionMap& load,
@@ -257,10 +254,9 @@ void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>&
     template bool has_row_pass<Real>(index_t, bool, int);                                         \
     template void transform_columns(index_t, PassDirection, const Columns<Real>&,                 \
                                     const PositionMap&, const Columns<Real>&, const PositionMap&, \
-                                    cudaStream_t, double);                                        \
+                                    cudaStream_t);                                                \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
-                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t,   \
-                                   double);                                                       \
+                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);  \
     template void forward_rows(index_t, bool, const RowSource&, const SpectrumPlanes<Real>&,      \
                                cudaStream_t);                                                     \
     template void inverse_rows(index_t, bool, const SpectrumPlanes<Real>&, const RowTarget&,      \

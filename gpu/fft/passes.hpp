@@ -33,19 +33,18 @@ index_t good_row_length(index_t least, bool complex_rows, bool double_precision 
 
 /// Transforms once, with `length`, along the slots of every column and batch. Source and target may
 /// be the same memory if their columns are the same (a thread block reads its columns before it
-/// writes). Runs at most `block_share` of the thread blocks that the device can run at a time, so
-/// that another pass can run beside this one.
+/// writes).
 template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
-                       const PositionMap& store, cudaStream_t stream, double block_share = 1);
+                       const PositionMap& store, cudaStream_t stream);
 
 /// Transforms columns, multiplies with the kernel's spectrum, and transforms back, in place and in
 /// one pass.
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
-                      cudaStream_t stream, double block_share = 1);
+                      cudaStream_t stream);
 
 /// Convolves columns, in place and in one pass, with a kernel that varies along them, or projects
 /// back by the adjoint.

@@ -84,7 +84,7 @@ class BlockProgram : public DeviceProgram {
                  cudaStream_t stream) const {
         const index_t slots = spec_.block.axes[0].loaded;
         images_->for_each_load(
-            input, {0, spec_.source.z}, {0, slots}, geometry_.ring,
+            input, {0, spec_.source.z}, {0, slots}, {0, slots}, geometry_.ring,
             [&](const RowSource& source, index_t first_slot) {
                 transform_->load(source, first_slot, memory, stream);
             },

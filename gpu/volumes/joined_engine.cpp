@@ -170,7 +170,8 @@ class JoinedEngine : public Engine {
                 kernel->reserved.push_back(device.resources->memory.reserve(
                     bytes.spectra + bytes.kernel + page_bytes, "planes of spectra"));
             }
-            kernel->block = std::make_unique<const SpreadBlock>(block, geometry, numbers_);
+            kernel->block = std::make_unique<const SpreadBlock>(block, geometry,
+                                                                even_parts(geometry, numbers_));
             std::vector<TaskStreamsPool::BorrowedStreams> owned;
             StreamList streams;
             for (const JoinedDevice& device : devices_) {

@@ -66,19 +66,16 @@ class FftPassTransform : public PassTransform {
                            planes(memory.ring, first_slot, geometry_.ring), stream);
     }
 
-    void transform_y(PassDirection direction, const IndexRange& slots, const IndexRange& along_x,
-                     const BlockMemory& memory, cudaStream_t stream,
-                     double block_share) const override {
+    void transform_y(PassDirection direction, const IndexRange& slots, const BlockMemory& memory,
+                     cudaStream_t stream) const override {
         const BlockAxis& y = block_.axes[1];
         const index_t length = geometry_.rows;
         const PositionMap all{0, length, 0, length}, loaded{0, y.loaded, 0, length},
             kept{y.kept_begin, y.kept, y.kept_begin, length};
         const bool is_forward = direction == PassDirection::forward;
-        Columns<Real> rows = columns_of_planes(memory.ring, slots.begin, slots.count());
-        rows.data += along_x.begin;
-        rows.columns = along_x.count();
+        const Columns<Real> rows = columns_of_planes(memory.ring, slots.begin, slots.count());
         transform_columns<Real>(length, direction, rows, is_forward ? loaded : all, rows,
-                                is_forward ? all : kept, stream, block_share);
+                                is_forward ? all : kept, stream);
     }
 
     void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
@@ -101,43 +98,30 @@ class FftPassTransform : public PassTransform {
 
     void convolve(const ZWindow& window, const BlockMemory& memory,
                   cudaStream_t stream) const override {
-        convolve_block(window, whole_plane(), {0, geometry_.plane, 1}, memory, stream, 1);
+        convolve_share(window, whole_plane(), nullptr, memory, stream);
     }
 
-    void convolve_block(const ZWindow& window, const ColumnShare& share, const ColumnBlock& block,
-                        const BlockMemory& memory, cudaStream_t stream,
-                        double block_share) const override {
+    void convolve_share(const ZWindow& window, const ColumnShare& share, const SlotParts* parts,
+                        const BlockMemory& memory, cudaStream_t stream) const override {
         const index_t length = geometry_.z_length;
-        const Columns<Real> data = block_of(columns(memory.ring, whole_plane()), block, 0),
-                            kernel =
-                                block_of(kernel_columns(memory.kernel, share), block, share.begin);
+        Columns<Real> data = columns(memory.ring, share);
+        data.parts = parts;
+        const Columns<Real> kernel = kernel_columns(memory.kernel, share);
         if (keeps_spectrum()) {
-            convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream,
-                                   block_share);
+            convolve_columns<Real>(length, data, window.load, window.store, {kernel}, stream);
             return;
         }
         // The kernel's spectra are made for a batch of columns at a time, so that most of them are
         // still in the GPU's cache when they are read.
-        const index_t width = std::min(geometry_.batch_columns, block.columns);
-        if (width == 0) return;
-        const index_t height = std::min(geometry_.batch_columns / width, block.rows);
-        for (index_t row = 0; row < block.rows; row += height) {
-            for (index_t begin = 0; begin < block.columns; begin += width) {
-                const ColumnBlock batch{row * geometry_.pitch + begin,
-                                        std::min(width, block.columns - begin),
-                                        std::min(height, block.rows - row)};
-                Columns<Real> spectra;
-                spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
-                spectra.columns = batch.columns;
-                spectra.batches = batch.rows;
-                spectra.batch_stride = batch.columns;
-                spectra.slot_stride = batch.rows * batch.columns;
-                transform_columns<Real>(length, PassDirection::forward, block_of(kernel, batch, 0),
-                                        kernel_positions(), spectra, {0, length, 0, length}, stream,
-                                        block_share);
-                convolve_columns<Real>(length, block_of(data, batch, 0), window.load, window.store,
-                                       {spectra}, stream, block_share);
-            }
+        for (index_t begin = 0; begin < share.count; begin += geometry_.batch_columns) {
+            const index_t width = std::min(geometry_.batch_columns, share.count - begin);
+            Columns<Real> spectra;
+            spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
+            spectra.columns = spectra.slot_stride = width;
+            transform_columns<Real>(length, PassDirection::forward, part_of(kernel, begin, width),
+                                    kernel_positions(), spectra, {0, length, 0, length}, stream);
+            convolve_columns<Real>(length, part_of(data, begin, width), window.load, window.store,
+                                   {spectra}, stream);
         }
     }
 
@@ -199,12 +183,9 @@ class FftPassTransform : public PassTransform {
         return {reinterpret_cast<std::complex<Real>*>(data), share.count, share.count, 1, 0};
     }
 
-    // Returns a block of columns that begin at sample `first` of a plane.
-    Columns<Real> block_of(Columns<Real> all, const ColumnBlock& block, index_t first) const {
-        all.data += block.begin - first;
-        all.columns = block.columns;
-        all.batches = block.rows;
-        all.batch_stride = geometry_.pitch;
+    static Columns<Real> part_of(Columns<Real> all, index_t begin, index_t count) {
+        all.data += begin;
+        all.columns = count;
         return all;
     }
 
@@ -225,12 +206,10 @@ index_t tile_samples(const BlockGeometry& geometry) {
                : tile_columns<double>;
 }
 
-ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
-                         bool whole_rows) {
-    const index_t unit = whole_rows ? geometry.pitch : tile_samples(geometry);
-    const index_t units = geometry.plane / unit;
+ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts) {
+    const index_t tile = tile_samples(geometry), tiles = geometry.plane / tile;
     const auto begin = [&](std::size_t part) {
-        return units * static_cast<index_t>(part) / static_cast<index_t>(parts) * unit;
+        return tiles * static_cast<index_t>(part) / static_cast<index_t>(parts) * tile;
     };
     return {begin(index), begin(index + 1) - begin(index)};
 }

@@ -9,25 +9,11 @@
 
 namespace convolume::gpu {
 
-/// The columns along z that one device transforms: complex samples begin … begin + count - 1 of
-/// every plane. Both are multiples of a column tile.
-struct ColumnShare {
-    index_t begin = 0, count = 0;
-};
-
-/// Some of the columns of a share: `columns` neighboring samples of each of `rows` rows.
-struct ColumnBlock {
-    index_t begin = 0;  ///< first complex sample in a plane
-    index_t columns = 0, rows = 1;
-};
-
 /// Returns the samples of a row in a column tile.
 index_t tile_samples(const BlockGeometry& geometry);
 
-/// Returns the columns of part `index` of `parts`, which differ by one column tile at most, or by
-/// one row if they are whole rows.
-ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
-                         bool whole_rows = false);
+/// Returns the columns of part `index` of `parts`, which differ by one column tile at most.
+ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts);
 
 /// A transform by passes. Functions for a share of the columns expect memory.kernel to hold only
 /// these columns of the kernel's planes or spectrum.
@@ -44,15 +30,14 @@ class PassTransform : public RingTransform {
     /// Transforms the planes of `source` along x into the ring's slots from first_slot on.
     virtual void load_rows(const RowSource& source, index_t first_slot, const BlockMemory& memory,
                            cudaStream_t stream) const = 0;
-    /// Transforms slots along y, at the frequencies `along_x` alone: forward after the rows are
-    /// loaded, and back before results are stored.
+    /// Transforms slots along y: forward after the rows are loaded, and back before results are
+    /// stored.
     virtual void transform_y(PassDirection direction, const IndexRange& slots,
-                             const IndexRange& along_x, const BlockMemory& memory,
-                             cudaStream_t stream, double block_share) const = 0;
-    /// As convolve(), for some columns of a share.
-    virtual void convolve_block(const ZWindow& window, const ColumnShare& share,
-                                const ColumnBlock& block, const BlockMemory& memory,
-                                cudaStream_t stream, double block_share) const = 0;
+                             const BlockMemory& memory, cudaStream_t stream) const = 0;
+    /// As convolve(), for a share of the columns. Their slots may be in parts.
+    virtual void convolve_share(const ZWindow& window, const ColumnShare& share,
+                                const SlotParts* parts, const BlockMemory& memory,
+                                cudaStream_t stream) const = 0;
     /// Transforms planes back along x, from the slots from first_slot on to `target`.
     virtual void store_rows(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
                             cudaStream_t stream) const = 0;

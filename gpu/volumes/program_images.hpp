@@ -19,14 +19,15 @@ class ProgramImages {
     ProgramImages(const DeviceProgramSpec& spec, int device);
 
     index_t bytes() const { return gather_y_.bytes() + gather_x_.bytes(); }
-    /// Calls load(source, first_slot) for runs of at most `ring` slots that are loaded from
-    /// `planes` of the image, whose first one is at `input`. Calls clear(first_slot, count) for
-    /// slots of `zeros` that have no source.
+    /// Calls load(source, first_slot) for runs of at most `ring` slots of `slots` that are loaded
+    /// from `planes` of the image, whose first one is at `input`. Calls clear(first_slot, count)
+    /// for slots of `zeros` that have no source.
     template <class Load, class Clear>
     void for_each_load(const void* input, const IndexRange& planes, const IndexRange& zeros,
-                       index_t ring, const Load& load, const Clear& clear) const {
-        const auto count = static_cast<index_t>(planes_of_slots_.size());
-        for (index_t begin = 0; begin < count;) {
+                       const IndexRange& slots, index_t ring, const Load& load,
+                       const Clear& clear) const {
+        const index_t count = std::min(slots.end, slot_count());
+        for (index_t begin = slots.begin; begin < count;) {
             const index_t first = plane_of(begin);
             index_t run = is_loaded(begin, planes, zeros) ? 1 : 0;
             while (run > 0 && run < ring && begin + run < count &&
@@ -40,6 +41,8 @@ class ProgramImages {
     }
     /// Returns runs of the slots that for_each_load() loads or clears.
     std::vector<IndexRange> loaded_slots(const IndexRange& planes, const IndexRange& zeros) const;
+    /// Returns the number of slots that are loaded or cleared.
+    index_t slot_count() const { return static_cast<index_t>(planes_of_slots_.size()); }
     /// Returns the target of planes `kept` of the result, the first of which is at `output`.
     RowTarget target_of(void* output, const IndexRange& kept) const;
 

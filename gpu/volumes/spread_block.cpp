@@ -6,6 +6,16 @@
 
 namespace convolume::gpu {
 
+namespace {
+
+std::vector<int> devices_of(const std::vector<SpreadBlock::Part>& parts) {
+    std::vector<int> devices;
+    for (const SpreadBlock::Part& part : parts) devices.push_back(part.device);
+    return devices;
+}
+
+}  // namespace
+
 Meeting::Meeting(const std::vector<int>& devices) : devices_(devices) {
     for (const int device : devices) {
         const DeviceScope scope(device);
@@ -39,26 +49,34 @@ void require_passes(const Block& block, const BlockGeometry& geometry) {
         throw GpuUnavailable(why);
 }
 
+std::vector<SpreadBlock::Part> even_parts(const BlockGeometry& geometry,
+                                          const std::vector<int>& devices) {
+    std::vector<SpreadBlock::Part> parts;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        parts.push_back({devices[i], even_part(geometry.ring, i, devices.size()).count(),
+                         column_share(geometry, i, devices.size())});
+    return parts;
+}
+
 SpreadBlock::SpreadBlock(const Block& block, const BlockGeometry& geometry,
-                         const std::vector<int>& devices, bool whole_rows)
+                         const std::vector<Part>& parts)
     : geometry_(geometry),
-      devices_(devices),
+      devices_(devices_of(parts)),
       window_(geometry.windows(block.axes[0]).front()),
       transform_(make_pass_transform(block, geometry)),
-      taps_loaded_(devices),
-      kernel_ready_(devices),
-      planes_loaded_(devices),
-      convolved_(devices) {
+      taps_loaded_(devices_),
+      kernel_ready_(devices_),
+      planes_loaded_(devices_),
+      convolved_(devices_) {
     std::vector<PeerMemory::Part> ring;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        const int device = devices[i];
+    for (const Part& part : parts) {
         Share share;
-        share.columns = column_share(geometry, i, devices.size(), whole_rows);
-        share.kernel = DeviceMemory(device, kernel_share_bytes(geometry, share.columns));
+        share.columns = part.columns;
+        share.kernel = DeviceMemory(part.device, kernel_share_bytes(geometry, part.columns));
         share.kernel.clear();
-        share.batch = DeviceMemory(device, geometry.batch_bytes);
+        share.batch = DeviceMemory(part.device, geometry.batch_bytes);
         shares_.push_back(std::move(share));
-        ring.push_back({device, slots(i).count() * geometry.plane_bytes()});
+        ring.push_back({part.device, checked_multiply(part.planes, geometry.plane_bytes())});
     }
     ring_ = PeerMemory(ring, "planes of spectra");
 }
@@ -84,9 +102,7 @@ void SpreadBlock::enqueue_kernel(const StreamList& streams, const DeviceTaps& ta
 }
 
 void SpreadBlock::convolve_columns_of(std::size_t part, cudaStream_t stream) const {
-    const ColumnShare& columns = shares_[part].columns;
-    transform_->convolve_block(window_, columns, {columns.begin, columns.count, 1}, memory(part),
-                               stream, 1);
+    transform_->convolve_share(window_, shares_[part].columns, nullptr, memory(part), stream);
 }
 
 void SpreadBlock::make_tables(const StreamList& streams) const {

@@ -38,17 +38,19 @@ std::string why_no_passes(const Block& block, const BlockGeometry& geometry);
 
 class SpreadBlock {
   public:
-    /// Allocates memory on all devices, which may be named several times. With `whole_rows`,
-    /// columns are divided by rows of planes. Throws OutOfMemory.
-    SpreadBlock(const Block& block, const BlockGeometry& geometry, const std::vector<int>& devices,
-                bool whole_rows = false);
+    /// Memory of a device.
+    struct Part {
+        int device = 0;
+        index_t planes = 0;
+        ColumnShare columns;
+    };
+    /// Allocates memory on all devices, which may be named several times. Throws OutOfMemory.
+    SpreadBlock(const Block& block, const BlockGeometry& geometry, const std::vector<Part>& parts);
 
     std::size_t parts() const { return devices_.size(); }
     const BlockGeometry& geometry() const { return geometry_; }
     const PassTransform& transform() const { return *transform_; }
     const ZWindow& window() const { return window_; }
-    /// Returns the slots of the ring in a device's memory.
-    IndexRange slots(std::size_t part) const { return even_part(geometry_.ring, part, parts()); }
     const ColumnShare& columns(std::size_t part) const { return shares_[part].columns; }
     /// Returns the memory that a device works with: the ring of all devices, and its own share of
     /// the kernel.
@@ -93,5 +95,9 @@ class SpreadBlock {
     PeerMemory ring_;
     Meeting taps_loaded_, kernel_ready_, planes_loaded_, convolved_;
 };
+
+/// Returns parts that divide the ring's planes, and the columns along z, evenly.
+std::vector<SpreadBlock::Part> even_parts(const BlockGeometry& geometry,
+                                          const std::vector<int>& devices);
 
 }  // namespace convolume::gpu
