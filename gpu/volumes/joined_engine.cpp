@@ -29,7 +29,7 @@ struct JoinedKernel : EngineKernel {
     mutable std::mutex in_use;  ///< held while a block is convolved
 };
 
-/// What one device needs for a run.
+/// The CUDA streams, transfer buffers and planes of one device during a run.
 struct DeviceRun {
     TaskStreamsPool::BorrowedStreams streams;
     DevicePool::BorrowedMemory buffers;
