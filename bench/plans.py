@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks plans against measurements. It times the whole command with --method auto and with every method and device
 that can be forced, and compares predicted with measured times. Every run starts with an empty cache folder, or, with
---calibrated, with the measurements of `convolume doctor --calibrate` only.
+--calibrated, with the measurements of `convolume doctor --calibrate` only, or, with --kept, with what runs of each way
+have measured before, as a person's second run does.
 
 Forced choices take turns, in another order in every round, and the least time of each counts. Choices with equal plans
 count as one. Before a run the script waits a moment until other programs leave the processors idle. It reports the
 share of the processors that they took during the runs that count, also while the command waited for the disk. With
 --prefer, as root, the scheduler prefers these runs to other programs.
 
-    bench/plans.py [--build DIR] [--rounds N] [--chosen N] [--random N] [--seed N] [--calibrated]
+    bench/plans.py [--build DIR] [--rounds N] [--chosen N] [--random N] [--seed N] [--calibrated | --kept]
                    [--patience SECONDS] [--prefer] [--minutes N] [--without-gpus] [--json FILE]
 
 Chosen and random cases are mixed, and the file is written after each: a run that ends early has some of both.
@@ -74,8 +75,9 @@ def busy_share(seconds=0.1):
 class Runner:
     """Runs the command, and measures how busy other programs kept the machine."""
 
-    def __init__(self, folder, rates, patience_s):
+    def __init__(self, folder, rates, kept, patience_s):
         self.folder, self.rates, self.patience_s = folder, rates, patience_s
+        self.kept = folder / "kept" if kept else None
 
     def wait_for_quiet(self):
         end = time.perf_counter() + self.patience_s
@@ -85,7 +87,8 @@ class Runner:
     def run(self, command):
         """Runs the command; returns its seconds, the share of the processors that others took, and its report."""
         self.wait_for_quiet()
-        with tempfile.TemporaryDirectory(dir=self.folder) as cache:
+        with tempfile.TemporaryDirectory(dir=self.folder) as empty:
+            cache = self.kept or empty
             if self.rates:
                 (Path(cache) / "convolume").mkdir()
                 shutil.copy(self.rates, Path(cache) / "convolume")
@@ -182,7 +185,9 @@ def main():
     parser.add_argument("--chosen", type=int, default=len(CHOSEN), help="only so many of the chosen cases")
     parser.add_argument("--random", type=int, default=len(CHOSEN))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--calibrated", action="store_true")
+    cache = parser.add_mutually_exclusive_group()
+    cache.add_argument("--calibrated", action="store_true")
+    cache.add_argument("--kept", action="store_true")
     parser.add_argument("--patience", type=float, default=0.5, help="seconds to wait for a quiet moment before a run")
     parser.add_argument("--prefer", action="store_true")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other case after so long")
@@ -209,7 +214,9 @@ def main():
             subprocess.run([convolume, "doctor", "--calibrate"], check=True,
                            env={**os.environ, "XDG_CACHE_HOME": name})
             rates = folder / "convolume" / "machine-rates.json"
-        runner = Runner(folder, rates, arguments.patience)
+        runner = Runner(folder, rates, arguments.kept, arguments.patience)
+        if arguments.kept:  # the first run measures
+            measure_choices(convolume, ["cpu", "gpu"] if has_gpu else ["cpu"], (4, 64, 64), (3, 3, 3), 1, runner)
         for group, shape, kernel in cases:
             if time.perf_counter() > end:
                 print(f"time is up: {len(cases) - len(rows)} cases left out")
@@ -220,7 +227,8 @@ def main():
             print_row(rows[-1])
             if arguments.json:
                 figures = {"load": load, "rounds": arguments.rounds, "seed": arguments.seed,
-                           "calibrated": arguments.calibrated, "prefer": arguments.prefer, "cases": rows}
+                           "calibrated": arguments.calibrated, "kept": arguments.kept, "prefer": arguments.prefer,
+                           "cases": rows}
                 arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     load.append(os.getloadavg()[0])
     for group in groups:

@@ -32,6 +32,23 @@ KeptMeasurements::KeptMeasurements(fs::path file, std::string key)
     load();
 }
 
+std::optional<KeptMeasurements::Values> KeptMeasurements::find(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find(name);
+    return found != values_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+void KeptMeasurements::keep(const std::string& name, const Values& measured) {
+    const std::lock_guard lock(mutex_);
+    Values& kept = values_[name];
+    const bool is_known = std::equal(
+        kept.begin(), kept.end(), measured.begin(), measured.end(),
+        [](double before, double now) { return std::abs(now - before) <= 0.25 * before; });
+    if (is_known) return;
+    kept = measured;
+    save();
+}
+
 void KeptMeasurements::load() {
     std::error_code failed;
     const auto bytes = fs::file_size(file_, failed);
@@ -65,9 +82,9 @@ void KeptMeasurements::save() {
     }
 }
 
-fs::path gpu_measurements_file() {
+fs::path measurements_file(const char* name) {
     const auto folder = cache_folder();
-    return folder ? *folder / "gpu-rates.json" : fs::path();
+    return folder ? *folder / name : fs::path();
 }
 
 }  // namespace convolume

@@ -33,6 +33,12 @@ class KeptMeasurements {
         return values;
     }
 
+    /// Returns the kept values of `name`; none if they were never measured.
+    std::optional<Values> find(const std::string& name) const;
+    /// Keeps measured values, unless each is within a quarter of the kept one: most processes write
+    /// no file.
+    void keep(const std::string& name, const Values& measured);
+
   private:
     void load();
     /// Writes the file, with the measurements that other processes have added. Does nothing if
@@ -41,11 +47,11 @@ class KeptMeasurements {
 
     std::filesystem::path file_;
     std::string key_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::map<std::string, Values> values_;
 };
 
-/// Returns the path of the file of measurements of GPUs; empty if there is no cache folder.
-std::filesystem::path gpu_measurements_file();
+/// Returns the path of a file of measurements; empty if there is no cache folder.
+std::filesystem::path measurements_file(const char* name);
 
 }  // namespace convolume

@@ -29,7 +29,6 @@ constexpr MeasurableRate measurable[] = {
      &MachineRates::file_write_bytes_per_s},
     {"file_sync_bytes_per_s", "bringing a file to disk", true,
      &MachineRates::file_sync_bytes_per_s},
-    {"gpu_start_s", "start of a GPU", false, &MachineRates::gpu_start_s},
 };
 
 // No machine is faster or slower than the machine of the built-in rates by more than this factor.

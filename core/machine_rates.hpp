@@ -123,7 +123,7 @@ struct MachineRates {
 
     // Convolution on GPUs
     /// Time once in a process for each GPU: driver, CUDA context, device code. GPUs start one after
-    /// the other.
+    /// the other. It is used until a process has measured it.
     double gpu_start_s = 0.28;
     /// Time once for a plan: page-locked buffers, first allocations and CUDA kernels.
     double gpu_first_use_s = 0.1;

@@ -47,17 +47,52 @@ std::vector<int> parse_gpus(std::string_view text) {
     }
 }
 
+// Returns how many GPUs CUDA will start, without starting it; at least 1.
+int visible_gpus() {
+    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+        const std::string_view names = visible;
+        return 1 + static_cast<int>(std::count(names.begin(), names.end(), ','));
+    }
+    constexpr int most = 64;
+    static const int listed = [] {
+        int count = 0;
+        std::error_code ignored;
+        for (int i = 0; i < most; ++i)
+            count += std::filesystem::exists(message("/dev/nvidia", i), ignored) ? 1 : 0;
+        return count;
+    }();
+    return std::max(1, listed);
+}
+
+/// Measurements of how long GPUs take to start. They can be read before CUDA has started.
+KeptMeasurements& gpu_starts() {
+    static KeptMeasurements kept(measurements_file("gpu-starts.json"), machine_key());
+    return kept;
+}
+
+std::string name_of_gpu_start() {
+    return message("start of ", visible_gpus(), " GPUs");
+}
+
+using Clock = std::chrono::steady_clock;
+
 /// Makes engines of the GPUs that `choice` names, by function `make` of the CUDA part. Returns none
 /// if the CPU is to be used instead.
 template <class List>
 List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const GpuOptions&),
                  const MachineRates& rates) {
-    const bool automatic = choice.device == EngineChoice::Device::automatic;
+    const bool automatic = choice.device == EngineChoice::Device::automatic,
+               starts_gpus = gpu_start_seconds() > 0;
+    const auto begin = Clock::now();
     if (choice.device == EngineChoice::Device::cpu || (automatic && !gpu_unavailable().empty()))
         return {};
     try {
-        return (require_gpu_backend().*make)(
+        List engines = (require_gpu_backend().*make)(
             {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, rates});
+        if (starts_gpus)
+            gpu_starts().keep(name_of_gpu_start(),
+                              {std::chrono::duration<double>(Clock::now() - begin).count()});
+        return engines;
     } catch (const Error&) {
         if (!automatic) throw;
         return {};
@@ -80,44 +115,10 @@ Calibration describe(const MachineRates& rates) {
     return calibration;
 }
 
-// Returns how many GPUs CUDA will start, without starting it; at least 1.
-int visible_gpus() {
-    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-        const std::string_view names = visible;
-        return 1 + static_cast<int>(std::count(names.begin(), names.end(), ','));
-    }
-    constexpr int most = 64;
-    static const int listed = [] {
-        int count = 0;
-        std::error_code ignored;
-        for (int i = 0; i < most; ++i)
-            count += std::filesystem::exists(message("/dev/nvidia", i), ignored) ? 1 : 0;
-        return count;
-    }();
-    return std::max(1, listed);
-}
-
-// Measures how long GPUs take to start, if this process has not used one yet.
-void measure_gpu_start(MachineRates& rates) {
-    const GpuBackend* const backend = gpu_backend();
-    if (!backend || backend->started()) return;
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-        static_cast<void>(backend->make_engines({}));
-    } catch (const Error&) {
-        return;  // there is no GPU that works
-    }
-    rates.gpu_start_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
-        visible_gpus();
-}
-
 constexpr index_t file_bytes = index_t{64} << 20;
 constexpr index_t call_bytes = index_t{4} << 20;
 constexpr int rounds = 5;
 constexpr int most_file_threads = 8;  // number of threads that io/ uses for image files
-
-using Clock = std::chrono::steady_clock;
 
 // Calls transfer(offset) for every section of the file. Returns the seconds since `begin`.
 template <class Transfer>
@@ -254,7 +255,9 @@ std::string gpu_unavailable() {
 
 double gpu_start_seconds() {
     const GpuBackend* const backend = gpu_backend();
-    return backend && !backend->started() ? machine_rates().gpu_start_s * visible_gpus() : 0;
+    if (!backend || backend->started()) return 0;
+    const auto kept = gpu_starts().find(name_of_gpu_start());
+    return kept ? kept->front() : MachineRates{}.gpu_start_s * visible_gpus();
 }
 
 std::vector<GpuDevice> gpu_devices() {
@@ -316,12 +319,12 @@ Calibration calibrate(const std::string& folder) {
     std::filesystem::create_directories(file.parent_path(), ignored);
     const int threads = thread_count(0);
     MachineRates rates;
-    measure_gpu_start(rates);
     measure_file_rates(folder.empty() ? file.parent_path() : std::filesystem::path(folder), threads,
                        rates);
     cpu::measure_rates(threads, rates);
     write_rates(file, machine_key(), rates);
-    std::filesystem::remove(gpu_measurements_file(), ignored);  // the next process measures them
+    // The next process measures GPUs.
+    std::filesystem::remove(measurements_file("gpu-rates.json"), ignored);
     return describe(rates);
 }
 

@@ -146,7 +146,7 @@ namespace {
 // Returns the measurements of this machine's GPUs with this driver.
 KeptMeasurements& kept_measurements() {
     static KeptMeasurements kept(
-        gpu_measurements_file(),
+        measurements_file("gpu-rates.json"),
         message(machine_key(), ", driver ", driver_version(), ", CUDA ", runtime_version()));
     return kept;
 }

@@ -51,6 +51,20 @@ TEST_CASE("a measurement is kept in the process and for later processes") {
     CHECK(calls == 3);
 }
 
+TEST_CASE("a measurement replaces the kept one if it differs by more than a quarter") {
+    const TemporaryFolder folder;
+    const auto file = folder / "rates.json";
+    KeptMeasurements starts(file, machine);
+    CHECK_FALSE(starts.find("start"));
+    starts.keep("start", {0.5});
+    starts.keep("start", {0.6});
+    CHECK(starts.find("start") == KeptMeasurements::Values{0.5});
+    starts.keep("start", {0.7});
+    CHECK(starts.find("start") == KeptMeasurements::Values{0.7});
+    CHECK(KeptMeasurements(file, machine).find("start") == KeptMeasurements::Values{0.7});
+    CHECK_FALSE(KeptMeasurements(file, "another processor").find("start"));
+}
+
 TEST_CASE("measurements of another machine, damaged ones and implausible ones are made again") {
     const TemporaryFolder folder;
     const auto file = folder / "rates.json";

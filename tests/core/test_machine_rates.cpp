@@ -110,10 +110,10 @@ TEST_CASE("a rate that was not measured keeps its built-in value") {
     write_rates(folder.file, key, measured());
     std::ifstream stream(folder.file);
     auto json = nlohmann::json::parse(stream);
-    json["rates"].erase("gpu_start_s");
+    json["rates"].erase("multiply_add_s");
     folder.write(json.dump());
     MachineRates wanted = measured();
-    wanted.gpu_start_s = MachineRates{}.gpu_start_s;
+    wanted.multiply_add_s = MachineRates{}.multiply_add_s;
     CHECK(read_rates(folder.file, key) == wanted);
 }
 
