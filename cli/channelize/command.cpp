@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/channelize/command.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-
-#include "cli/app.hpp"
-#include "cli/run/errors.hpp"
 
 namespace convolume::cli {
 
@@ -42,9 +37,7 @@ std::vector<double> read_prototype(const std::string& path) {
 }  // namespace
 
 void ChannelizeSteps::open(const ExecutionContext&) {
-    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
-                                     : io::open_signal(request_.signal, request_.signal_file);
-    signal_info_ = reader_->info();
+    open_signal();
     options_ = request_.options;
     if (!request_.prototype.empty()) options_.prototype = read_prototype(request_.prototype);
 }
@@ -82,36 +75,16 @@ std::vector<index_t> ChannelizeSteps::result_dims() const {
     return dims;
 }
 
-WorkAmount ChannelizeSteps::work() const {
-    if (!signal_info_.length_known()) return {0, "sample"};
-    return {
-        static_cast<double>(signal_info_.signals()) * static_cast<double>(signal_info_.samples()),
-        "sample"};
-}
-
 void ChannelizeSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     const ChannelizerPlan& plan = channelizer_->plan();
-    io::CreateSignalOptions create = request_.create;
-    create.software = software_name();
-    if (!create.sampling_rate_hz && signal_info_.sampling_rate_hz)
-        create.sampling_rate_hz = *signal_info_.sampling_rate_hz / static_cast<double>(plan.step);
-    const io::SampleType type = io::sample_type_of(plan.frame_type);
-    results_ = request_.writes_stdout()
-                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
-                   : io::create_signal(request_.output, result_dims(), type, create);
-    ExecutionContext recorded = context;
-    // A timeline grows with the signal, which may be endless.
-    if (!signal_info_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
-    try {
+    std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
+    if (rate_hz) *rate_hz /= static_cast<double>(plan.step);
+    create_results(result_dims(), plan.frame_type, rate_hz);
+    run_to_end(context, "frames", [&](const ExecutionContext& recorded) {
         for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
             frames_ = divide(signal, recorded);
-    } catch (const Cancelled&) {
-        if (!request_.writes_stdout()) throw;
-        throw Interrupted("interrupted; standard output has the frames until then");
-    }
-    const ClampCount clamped = results_->clamped();
-    executed_.clamped_low += clamped.low;
-    executed_.clamped_high += clamped.high;
+    });
+    count_clamped();
 }
 
 index_t ChannelizeSteps::divide(index_t signal, const ExecutionContext& context) {

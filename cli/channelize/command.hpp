@@ -3,55 +3,40 @@
 // `convolume channelize` as the steps of a run: signals stream from file to file through a
 // Channelizer.
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/run/common_options.hpp"
-#include "cli/run/output_path.hpp"
-#include "cli/run/run.hpp"
+#include "cli/signals/signal_steps.hpp"
 #include "convolume/channelizer.hpp"
-#include "convolume/signal_file.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
 
-/// The request of the command line. Files named "-" are standard input and standard output.
-struct ChannelizeRequest {
-    std::string signal;
-    std::string output;     ///< may be empty in a dry run
+/// The request of the command line.
+struct ChannelizeRequest : SignalRequest {
     std::string prototype;  ///< file of the taps; empty: those of a windowed sinc
     bool tail = false;      ///< also frames after the end of the signal
     ChannelizerOptions options;
     EngineChoice engines;
-    io::OpenSignalOptions signal_file;
-    io::CreateSignalOptions create;
-    RunOptions run;
-
-    bool reads_stdin() const { return signal == "-"; }
-    bool writes_stdout() const { return output == "-"; }
 
     RunFiles files() const {
-        RunFiles files{{run.timeline}, {}, create.overwrite};
+        RunFiles files = SignalRequest::files();
         if (!prototype.empty()) files.inputs.push_back(prototype);
-        if (!writes_stdout()) files.outputs.push_back(output);
-        if (!reads_stdin()) files.inputs.push_back(signal);
         return files;
     }
 };
 
-class ChannelizeSteps : public RunSteps {
+class ChannelizeSteps : public SignalSteps {
   public:
-    explicit ChannelizeSteps(const ChannelizeRequest& request) : request_(request) {}
+    explicit ChannelizeSteps(const ChannelizeRequest& request)
+        : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void commit() override { results_->commit(); }
     void report_result(const Console& console, const RunTimes& times) const override;
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
@@ -62,7 +47,6 @@ class ChannelizeSteps : public RunSteps {
     /// Returns the extents of the result: the signal's axes but the last, channels, and frames.
     std::vector<index_t> result_dims() const;
     std::string output_text() const;
-    std::string type_text() const;
     /// Reads a signal in blocks and writes its frames. Returns the number of frames.
     index_t divide(index_t signal, const ExecutionContext& context);
     /// Writes frames begin … begin+count-1 of a signal: in a file channel by channel, to standard
@@ -70,14 +54,10 @@ class ChannelizeSteps : public RunSteps {
     void write(index_t signal, index_t begin, index_t count, const Volume& frames);
 
     const ChannelizeRequest& request_;
-    std::unique_ptr<io::SignalReader> reader_;
-    std::unique_ptr<io::SignalWriter> results_;
-    io::SignalInfo signal_info_;
     ChannelizerOptions options_;  ///< the request's, with the prototype of its file
     std::optional<Channelizer> channelizer_;
     std::vector<char> row_;  ///< samples of one channel
     index_t frames_ = 0;     ///< frames written of each signal
-    ExecutionReport executed_;
 };
 
 }  // namespace convolume::cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume channelize`.
 
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/app.hpp"
@@ -12,15 +10,6 @@
 namespace convolume::cli {
 
 namespace {
-
-void add_inputs(CLI::App& app, ChannelizeRequest& request) {
-    app.add_option(
-           "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
-           "samples on standard input: the last axis holds the samples")
-        ->required();
-    add_raw_options(app, groups::input, request.signal_file);
-}
 
 void add_computation(CLI::App& app, ChannelizeRequest& request) {
     const char* group = groups::method;
@@ -58,16 +47,8 @@ void add_output(CLI::App& app, ChannelizeRequest& request) {
 
 void check_request(const ChannelizeRequest& request) {
     require_output(request.output, request.run);
-    if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
-        throw InvalidArgument(
-            "standard input is a terminal; pipe samples into convolume, or name a file");
-    if (!request.writes_stdout() || request.run.dry_run) return;
-    if (request.run.json)
-        throw InvalidArgument(
-            "both samples and --json would go to standard output; leave out one of them");
-    if (isatty(STDOUT_FILENO) == 1)
-        throw InvalidArgument(
-            "samples are not written to a terminal; pipe them on, or name a file (-o OUT)");
+    check_standard_input(request);
+    check_standard_output(request);
 }
 
 }  // namespace
@@ -78,7 +59,7 @@ void add_channelize_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<ChannelizeRequest>();
     set_examples(*command, {"convolume channelize recording.ci16 --channels 1024 -o channels.npy",
                             "convolume channelize music.wav --channels 64 --step 48 -o bands.npy"});
-    add_inputs(*command, *request);
+    add_signal(*command, *request);
     add_computation(*command, *request);
     add_options(*command, groups::machine, request->options, {"precision"});
     add_options(*command, groups::machine, request->engines, {"fft", "threads"});

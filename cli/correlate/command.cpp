@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/correlate/command.hpp"
 
-#include <unistd.h>
-
 #include "cli/app.hpp"
-#include "cli/run/errors.hpp"
 #include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
 void CorrelateSteps::open(const ExecutionContext& context) {
-    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
-                                     : io::open_signal(request_.signal, request_.signal_file);
-    signal_info_ = reader_->info();
+    open_signal();
     rate_hz_ = request_.rate_hz ? request_.rate_hz : signal_info_.sampling_rate_hz;
     templates_ = read_filters(request_.templates, request_.template_files, *context.timeline);
 }
@@ -55,7 +50,7 @@ WorkAmount CorrelateSteps::work() const {
 void CorrelateSteps::create_series() {
     if (request_.series.empty()) return;
     io::CreateSignalOptions create;
-    create.overwrite = request_.overwrite;
+    create.overwrite = request_.create.overwrite;
     create.software = software_name();
     create.sampling_rate_hz = rate_hz_;
     series_ = io::create_signal(request_.series, series_dims_,
@@ -71,23 +66,17 @@ void CorrelateSteps::add_text(const std::string& text) {
 
 void CorrelateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     create_series();
-    ExecutionContext recorded = context;
-    // A timeline grows with the signal, which may be endless.
-    if (!signal_info_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
-    FileSource source(*reader_, recorded.timeline);
-    std::optional<FileSink> sink;
-    if (series_) sink.emplace(*series_, nullptr, bank_->filter_bank(), recorded.timeline);
-    add_text(table_->header());
-    try {
+    run_to_end(context, "peaks", [&](const ExecutionContext& recorded) {
+        FileSource source(*reader_, recorded.timeline);
+        std::optional<FileSink> sink;
+        if (series_) sink.emplace(*series_, nullptr, bank_->filter_bank(), recorded.timeline);
+        add_text(table_->header());
         executed_ = bank_->execute(
             source, [&](std::span<const CorrelationPeak> peaks) { add_text(table_->rows(peaks)); },
             sink ? &*sink : nullptr, recorded);
-    } catch (const Cancelled&) {
-        if (!request_.writes_stdout()) throw;
-        throw Interrupted("interrupted; standard output has the peaks until then");
-    }
-    add_text(table_->footer());
-    if (sink) series_dims_.back() = sink->samples();
+        add_text(table_->footer());
+        if (sink) series_dims_.back() = sink->samples();
+    });
 }
 
 void CorrelateSteps::commit() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume correlate`.
 
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/app.hpp"
@@ -15,15 +13,10 @@ namespace convolume::cli {
 namespace {
 
 void add_inputs(CLI::App& app, CorrelateRequest& request) {
-    app.add_option(
-           "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
-           "samples on standard input: the last axis holds the samples")
-        ->required();
+    add_signal(app, request);
     app.add_option("TEMPLATES", request.templates,
                    "Files, each with one template (1D) or several (templates × samples)");
     const char* group = groups::input;
-    add_raw_options(app, group, request.signal_file);
     add_parsed(app, "--taps", request.template_files.raw_samples, parse_positive<index_t>, "M",
                "Samples per template in raw TEMPLATES")
         ->group(group);
@@ -94,7 +87,8 @@ void add_output(CLI::App& app, CorrelateRequest& request) {
                    ".wav, .f32, .c64, …")
         ->type_name("FILE")
         ->group(group);
-    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
     add_run_options(app, group, request.run);
 }
 
@@ -110,9 +104,7 @@ void check_request(const CorrelateRequest& request) {
                                   : "templates and --chirps are two banks; leave out one of them");
     if (request.rate_hz && !(*request.rate_hz > 0))
         throw InvalidArgument(message("--rate is a number of Hz above 0, not ", *request.rate_hz));
-    if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
-        throw InvalidArgument(
-            "standard input is a terminal; pipe samples into convolume, or name a file");
+    check_standard_input(request);
     if (request.writes_stdout() && !request.run.dry_run && request.run.json)
         throw InvalidArgument(
             "both peaks and --json would go to standard output; leave out one of them");

@@ -10,8 +10,7 @@
 namespace convolume::cli {
 
 void CorrelateSteps::report_plan(const Console& console) const {
-    console.fact("signal", message(request_.signal, ": ", signal_info_.format, ", ",
-                                   signal_info_.to_string()));
+    report_signal(console);
     for (const FilterFile& file : templates_)
         console.fact("bank",
                      message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
@@ -27,9 +26,7 @@ void CorrelateSteps::report_plan(const Console& console) const {
 }
 
 void CorrelateSteps::report_result(const Console& console, const RunTimes& times) const {
-    if (executed_.nonfinite_inputs > 0)
-        console.warning(message(executed_.nonfinite_inputs,
-                                " NaN or infinite values of the signal were read as 0"));
+    warn_of_samples(console, bank_->filter_bank().result_type());
     report_times(console, times);
     const index_t peaks = table_->peaks();
     console.fact("output", message(request_.output, ": ", peaks, peaks == 1 ? " peak" : " peaks",

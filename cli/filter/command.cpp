@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter/command.hpp"
 
-#include <unistd.h>
-
 #include "cli/app.hpp"
-#include "cli/run/errors.hpp"
 
 namespace convolume::cli {
 
 void FilterSteps::open(const ExecutionContext& context) {
-    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
-                                     : io::open_signal(request_.signal, request_.signal_file);
-    signal_info_ = reader_->info();
+    open_signal();
     filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
 }
 
@@ -43,40 +38,28 @@ WorkAmount FilterSteps::work() const {
 }
 
 void FilterSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    io::CreateSignalOptions create = request_.create;
-    create.software = software_name();
-    if (!create.sampling_rate_hz && signal_info_.sampling_rate_hz)
-        create.sampling_rate_hz =
-            *signal_info_.sampling_rate_hz / static_cast<double>(request_.options.window.length);
-    const io::SampleType type = io::sample_type_of(bank_->result_type());
-    results_ = request_.writes_stdout()
-                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
-                   : io::create_signal(request_.output, result_dims_, type, create);
-    create.stored.reset();
-    if (!request_.positions.empty())
+    std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
+    if (rate_hz) *rate_hz /= static_cast<double>(request_.options.window.length);
+    create_results(result_dims_, bank_->result_type(), rate_hz);
+    if (!request_.positions.empty()) {
+        io::CreateSignalOptions create = request_.create;
+        create.software = software_name();
+        create.stored.reset();
         positions_ =
             io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
-
-    ExecutionContext recorded = context;
-    // A timeline grows with the signal, which may be endless.
-    if (!signal_info_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
-    FileSource source(*reader_, recorded.timeline);
-    FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);
-    try {
-        executed_ = bank_->execute(source, sink, recorded);
-    } catch (const Cancelled&) {
-        if (!request_.writes_stdout()) throw;
-        throw Interrupted("interrupted; standard output has the results until then");
     }
-    result_dims_.back() = sink.samples();
-    const ClampCount clamped = results_->clamped();
-    executed_.clamped_low += clamped.low;
-    executed_.clamped_high += clamped.high;
+    run_to_end(context, "results", [&](const ExecutionContext& recorded) {
+        FileSource source(*reader_, recorded.timeline);
+        FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);
+        executed_ = bank_->execute(source, sink, recorded);
+        result_dims_.back() = sink.samples();
+    });
+    count_clamped();
 }
 
 void FilterSteps::commit() {
     if (positions_) positions_->commit();
-    results_->commit();
+    SignalSteps::commit();
 }
 
 }  // namespace convolume::cli

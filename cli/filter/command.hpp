@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "cli/filter/files.hpp"
-#include "cli/run/common_options.hpp"
-#include "cli/run/output_path.hpp"
-#include "cli/run/run.hpp"
+#include "cli/signals/signal_steps.hpp"
 #include "convolume/filter_bank.hpp"
-#include "convolume/signal_file.hpp"
 
 namespace convolume::cli {
-
-/// Path that names standard input or standard output.
-inline constexpr const char* standard_stream = "-";
 
 /// Options of a live signal.
 struct LiveOptions {
@@ -28,35 +22,25 @@ struct LiveOptions {
 };
 
 /// The request of the command line.
-struct FilterRequest {
-    std::string signal;  ///< a file, or "-"
+struct FilterRequest : SignalRequest {
     std::vector<std::string> filters;
-    std::string output;     ///< a file, or "-"; may be empty in a dry run
     std::string positions;  ///< file of the positions of peaks; empty for none
     FilterOptions options;
     LiveOptions live;
     EngineChoice engines;
-    io::OpenSignalOptions signal_file;
     io::OpenSignalOptions filter_files;
-    io::CreateSignalOptions create;  ///< options of the result's file
-    RunOptions run;
-
-    bool reads_stdin() const { return signal == standard_stream; }
-    bool writes_stdout() const { return output == standard_stream; }
-    /// Returns true if a run that failed can start again.
-    bool can_restart() const { return !reads_stdin() && !writes_stdout(); }
 
     RunFiles files() const {
-        RunFiles files{{run.timeline, positions}, filters, create.overwrite};
-        if (!writes_stdout()) files.outputs.push_back(output);
-        if (!reads_stdin()) files.inputs.push_back(signal);
+        RunFiles files = SignalRequest::files();
+        files.outputs.push_back(positions);
+        files.inputs.insert(files.inputs.end(), filters.begin(), filters.end());
         return files;
     }
 };
 
-class FilterSteps : public RunSteps {
+class FilterSteps : public SignalSteps {
   public:
-    explicit FilterSteps(const FilterRequest& request) : request_(request) {}
+    explicit FilterSteps(const FilterRequest& request) : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
@@ -72,18 +56,13 @@ class FilterSteps : public RunSteps {
     /// Throws InvalidArgument if a pipe would carry more than one signal or result.
     void check_rows() const;
     std::string output_text() const;
-    std::string type_text() const;
     bool is_end_known() const { return signal_info_.length_known() || request_.options.range; }
 
     const FilterRequest& request_;
-    std::unique_ptr<io::SignalReader> reader_;
-    std::unique_ptr<io::SignalWriter> results_;
     std::unique_ptr<io::SignalWriter> positions_;  ///< writer of --positions, or null
-    io::SignalInfo signal_info_;
     std::vector<FilterFile> filters_;
     std::optional<FilterBank> bank_;
     std::vector<index_t> result_dims_;
-    ExecutionReport executed_;
 };
 
 }  // namespace convolume::cli

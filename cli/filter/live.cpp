@@ -174,10 +174,7 @@ void LiveSteps::filter_blocks_of(const ExecutionContext& context) {
 }
 
 void LiveSteps::report_result(const Console& console, const RunTimes& times) const {
-    if (const ClampCount clamped = writer_->clamped(); clamped.low > 0 || clamped.high > 0)
-        console.warning(message(clamped.low, " values below and ", clamped.high,
-                                " above the range of ", io::to_string(format_.stored),
-                                " were clamped; store a wider type to keep them"));
+    warn_of_clamped_samples(console, writer_->clamped(), io::to_string(format_.stored));
     report_times(console, times);
     std::string text = message(times_.blocks(), " of ", filter_->block(), " samples");
     const auto rate = format_.wav_rate_hz ? format_.wav_rate_hz : reader_->info().sampling_rate_hz;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume filter`.
 
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/app.hpp"
@@ -16,19 +14,13 @@ namespace convolume::cli {
 namespace {
 
 void add_inputs(CLI::App& app, FilterRequest& request) {
-    app.add_option(
-           "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
-           "samples on standard input: the last axis holds the samples")
-        ->required();
+    add_signal(app, request);
     app.add_option("FILTERS", request.filters,
                    "One or more files, each with one filter (1D) or several (filters × taps)")
         ->required();
-    const char* group = groups::input;
-    add_raw_options(app, group, request.signal_file);
     add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
                "Taps per filter in raw FILTERS")
-        ->group(group);
+        ->group(groups::input);
 }
 
 void add_computation(CLI::App& app, FilterOptions& options) {
@@ -130,16 +122,8 @@ void check_request(const FilterRequest& request) {
     if (request.create.sampling_rate_hz && !request.live.latency && !request.output.empty() &&
         !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
         throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
-    if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
-        throw InvalidArgument(
-            "standard input is a terminal; pipe samples into convolume, or name a file");
-    if (!request.writes_stdout() || request.run.dry_run) return;
-    if (request.run.json)
-        throw InvalidArgument(
-            "both samples and --json would go to standard output; leave out one of them");
-    if (isatty(STDOUT_FILENO) == 1)
-        throw InvalidArgument(
-            "samples are not written to a terminal; pipe them on, or name a file (-o OUT)");
+    check_standard_input(request);
+    check_standard_output(request);
 }
 
 }  // namespace

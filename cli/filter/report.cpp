@@ -17,13 +17,6 @@ std::string plan_line(const FilterPlan& plan, bool whole) {
                           format_duration(plan.seconds), whole ? "" : " for each");
 }
 
-nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info) {
-    return {{"file", path},
-            {"format", info.format},
-            {"type", to_string(info.type)},
-            {"shape", extents_json(info.dims)}};
-}
-
 nlohmann::ordered_json plan_json(const FilterPlan& plan) {
     return {{"method", to_string(plan.method)},
             {"segment", plan.segment},
@@ -34,21 +27,14 @@ nlohmann::ordered_json plan_json(const FilterPlan& plan) {
 }
 
 std::string FilterSteps::output_text() const {
-    std::string text = message(extents_text(result_dims_), ' ', type_text(), ", of samples ",
-                               bank_->range().begin, " … ");
+    std::string text = message(extents_text(result_dims_), ' ', type_text(bank_->result_type()),
+                               ", of samples ", bank_->range().begin, " … ");
     if (is_end_known()) text += message(bank_->range().end - 1, ' ');
     return text + "of the full result";
 }
 
-std::string FilterSteps::type_text() const {
-    const auto named = io::stored_type_of_name(request_.output);
-    const auto stored = request_.create.stored ? request_.create.stored : named;
-    return stored ? io::to_string(*stored) : to_string(bank_->result_type());
-}
-
 void FilterSteps::report_plan(const Console& console) const {
-    console.fact("signal", message(request_.signal, ": ", signal_info_.format, ", ",
-                                   signal_info_.to_string()));
+    report_signal(console);
     for (const FilterFile& file : filters_)
         console.fact("filters",
                      message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
@@ -58,13 +44,7 @@ void FilterSteps::report_plan(const Console& console) const {
 }
 
 void FilterSteps::report_result(const Console& console, const RunTimes& times) const {
-    if (executed_.nonfinite_inputs > 0)
-        console.warning(message(executed_.nonfinite_inputs,
-                                " NaN or infinite values of the signal were read as 0"));
-    if (executed_.clamped_low > 0 || executed_.clamped_high > 0)
-        console.warning(message(executed_.clamped_low, " values below and ", executed_.clamped_high,
-                                " above the range of ", type_text(),
-                                " were clamped; store a wider type to keep them"));
+    warn_of_samples(console, bank_->result_type());
     report_times(console, times);
     console.fact("output", message(request_.output, ": ", output_text()));
     if (!request_.positions.empty())
@@ -79,12 +59,9 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
         json["filters"]["files"].push_back(file_json(file.path, file.info));
     json["plan"] = plan_json(bank_->plan());
     if (times != nullptr) json["report"] = report_json(executed_, *times);
-    json["output"] = {{"file", nullptr},
-                      {"shape", extents_json(result_dims_)},
-                      {"type", type_text()},
-                      {"range", {bank_->range().begin, bank_->range().end}}};
+    json["output"] = output_json(result_dims_, bank_->result_type());
+    json["output"]["range"] = {bank_->range().begin, bank_->range().end};
     if (!is_end_known()) json["output"]["range"][1] = nullptr;
-    if (!request_.output.empty()) json["output"]["file"] = request_.output;
     if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;
 }
 

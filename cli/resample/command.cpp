@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/resample/command.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <numeric>
 #include <stop_token>
-
-#include "cli/app.hpp"
-#include "cli/run/errors.hpp"
 
 namespace convolume::cli {
 
@@ -55,9 +50,7 @@ RateChange rate_change(double from_hz, double to_hz) {
 }
 
 void ResampleSteps::open(const ExecutionContext& context) {
-    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
-                                     : io::open_signal(request_.signal, request_.signal_file);
-    signal_info_ = reader_->info();
+    open_signal();
     rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
     if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
         throw InvalidArgument(message("standard input and output hold one signal, and here are ",
@@ -113,53 +106,30 @@ void ResampleSteps::plan(const ExecutionContext&) {
         throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
 }
 
-WorkAmount ResampleSteps::work() const {
-    if (!signal_info_.length_known()) return {0, "sample"};
-    return {
-        static_cast<double>(signal_info_.signals()) * static_cast<double>(signal_info_.samples()),
-        "sample"};
-}
-
-void ResampleSteps::create_results() {
-    io::CreateSignalOptions create = request_.create;
-    create.software = software_name();
-    const ResampleOptions& options = resampler_->options();
-    if (rate_hz_)
-        create.sampling_rate_hz = request_.rate_hz ? *request_.rate_hz
-                                                   : *rate_hz_ * static_cast<double>(options.up) /
-                                                         static_cast<double>(options.down);
-    const io::SampleType type = io::sample_type_of(resampler_->result_type());
-    results_ = request_.writes_stdout()
-                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
-                   : io::create_signal(request_.output, result_dims_, type, create);
-}
-
 void ResampleSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    create_results();
+    const ResampleOptions& options = resampler_->options();
+    std::optional<double> result_rate_hz = rate_hz_;
+    if (result_rate_hz)
+        *result_rate_hz *= static_cast<double>(options.up) / static_cast<double>(options.down);
+    create_results(result_dims_, resampler_->result_type(),
+                   request_.rate_hz ? request_.rate_hz : result_rate_hz);
     // Reads and writes of a pipe may wait for another program.
     const std::stop_callback cancel(context.stop, [this] {
         reader_->cancel();
         results_->cancel();
     });
-    try {
+    run_to_end(context, "results", [&](const ExecutionContext& recorded) {
         for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
-            resample_signal(signal, context);
-    } catch (const Cancelled&) {
-        if (!request_.writes_stdout()) throw;
-        throw Interrupted("interrupted; standard output has the results until then");
-    }
-    const ClampCount clamped = results_->clamped();
-    executed_.clamped_low = clamped.low;
-    executed_.clamped_high = clamped.high;
+            resample_signal(signal, recorded);
+    });
+    count_clamped();
 }
 
 void ResampleSteps::resample_signal(index_t signal, const ExecutionContext& context) {
     const bool is_endless = !signal_info_.length_known();
     const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
     const index_t samples = is_endless ? chunk : std::min(chunk, signal_info_.samples());
-    // A timeline grows with the signal, which may be endless.
-    Timeline* const timeline =
-        is_endless && request_.run.timeline.empty() ? nullptr : context.timeline;
+    Timeline* const timeline = context.timeline;
     ExecutionContext quiet = context;
     quiet.progress = nullptr;
     quiet.timeline = nullptr;

@@ -2,23 +2,17 @@
 #pragma once
 // `convolume resample` as the steps of a run: signals stream from file to file.
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/run/common_options.hpp"
-#include "cli/run/output_path.hpp"
-#include "cli/run/run.hpp"
+#include "cli/signals/signal_steps.hpp"
 #include "convolume/resample.hpp"
-#include "convolume/signal_file.hpp"
 
 namespace convolume::cli {
 
 /// The request of the command line.
-struct ResampleRequest {
-    std::string signal;  ///< a file, or "-"
-    std::string output;  ///< a file, or "-"; may be empty in a dry run
+struct ResampleRequest : SignalRequest {
     std::string filter;  ///< file of the taps; empty for the low-pass filter
     std::optional<index_t> up, down;
     std::optional<double> rate_hz;        ///< sampling rate of the result
@@ -27,17 +21,9 @@ struct ResampleRequest {
     double kaiser = 5;                    ///< parameter of its window
     ResampleOptions options;
     std::optional<index_t> chunk;  ///< samples that are read at a time
-    io::OpenSignalOptions signal_file;
-    io::CreateSignalOptions create;  ///< options of the result's file
-    RunOptions run;
-
-    bool reads_stdin() const { return signal == "-"; }
-    bool writes_stdout() const { return output == "-"; }
 
     RunFiles files() const {
-        RunFiles files{{run.timeline}, {}, create.overwrite};
-        if (!writes_stdout()) files.outputs.push_back(output);
-        if (!reads_stdin()) files.inputs.push_back(signal);
+        RunFiles files = SignalRequest::files();
         if (!filter.empty()) files.inputs.push_back(filter);
         return files;
     }
@@ -51,39 +37,32 @@ struct RateChange {
 /// for other rates, and for factors so large that the filter does not fit memory.
 RateChange rate_change(double from_hz, double to_hz);
 
-class ResampleSteps : public RunSteps {
+class ResampleSteps : public SignalSteps {
   public:
-    explicit ResampleSteps(const ResampleRequest& request) : request_(request) {}
+    explicit ResampleSteps(const ResampleRequest& request)
+        : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void commit() override { results_->commit(); }
     void report_result(const Console& console, const RunTimes& times) const override;
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
     RateChange factors() const;
     std::vector<double> low_pass(const RateChange& factors) const;
-    void create_results();
     void resample_signal(index_t signal, const ExecutionContext& context);
     std::string output_text() const;
-    std::string type_text() const;
 
     const ResampleRequest& request_;
-    std::unique_ptr<io::SignalReader> reader_;
-    std::unique_ptr<io::SignalWriter> results_;
-    io::SignalInfo signal_info_;
     std::optional<double> rate_hz_;  ///< sampling rate of the signal
     Volume taps_;                    ///< taps of --filter
     std::optional<Resampler> resampler_;
     std::vector<index_t> result_dims_;
     index_t tap_count_ = 0;
     index_t read_ = 0;  ///< samples read so far, of all signals
-    ExecutionReport executed_;
 };
 
 }  // namespace convolume::cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume resample`.
 
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/app.hpp"
@@ -15,16 +13,10 @@ namespace convolume::cli {
 namespace {
 
 void add_inputs(CLI::App& app, ResampleRequest& request) {
-    app.add_option(
-           "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
-           "samples on standard input: the last axis holds the samples")
-        ->required();
-    const char* group = groups::input;
-    add_raw_options(app, group, request.signal_file);
+    add_signal(app, request);
     add_parsed(app, "--input-rate", request.input_rate_hz, parse_number, "HZ",
                "Sampling rate of SIGNAL (default: the one that a WAV file names)")
-        ->group(group);
+        ->group(groups::input);
 }
 
 void add_computation(CLI::App& app, ResampleRequest& request) {
@@ -88,16 +80,8 @@ void check_request(const ResampleRequest& request) {
         throw InvalidArgument(message("--extend ", to_string(request.options.extension),
                                       " needs both ends of a signal at once, which is read in "
                                       "chunks here; choose another"));
-    if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
-        throw InvalidArgument(
-            "standard input is a terminal; pipe samples into convolume, or name a file");
-    if (!request.writes_stdout() || request.run.dry_run) return;
-    if (request.run.json)
-        throw InvalidArgument(
-            "both samples and --json would go to standard output; leave out one of them");
-    if (isatty(STDOUT_FILENO) == 1)
-        throw InvalidArgument(
-            "samples are not written to a terminal; pipe them on, or name a file (-o OUT)");
+    check_standard_input(request);
+    check_standard_output(request);
 }
 
 }  // namespace

@@ -7,20 +7,13 @@
 
 namespace convolume::cli {
 
-std::string ResampleSteps::type_text() const {
-    const auto named = io::stored_type_of_name(request_.output);
-    const auto stored = request_.create.stored ? request_.create.stored : named;
-    return stored ? io::to_string(*stored) : to_string(resampler_->result_type());
-}
-
 std::string ResampleSteps::output_text() const {
-    return extents_text(result_dims_) + ' ' + type_text();
+    return extents_text(result_dims_) + ' ' + type_text(resampler_->result_type());
 }
 
 void ResampleSteps::report_plan(const Console& console) const {
     const ResampleOptions& options = resampler_->options();
-    console.fact("signal", message(request_.signal, ": ", signal_info_.format, ", ",
-                                   signal_info_.to_string()));
+    report_signal(console);
     std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
                                  tap_count_ == 1 ? " tap" : " taps");
     if (rate_hz_)
@@ -32,27 +25,19 @@ void ResampleSteps::report_plan(const Console& console) const {
 }
 
 void ResampleSteps::report_result(const Console& console, const RunTimes& times) const {
-    if (executed_.clamped_low > 0 || executed_.clamped_high > 0)
-        console.warning(message(executed_.clamped_low, " values below and ", executed_.clamped_high,
-                                " above the range of ", type_text(),
-                                " were clamped; store a wider type to keep them"));
+    warn_of_samples(console, resampler_->result_type());
     report_times(console, times);
     console.fact("output", message(request_.output, ": ", output_text()));
 }
 
 void ResampleSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
     const ResampleOptions& options = resampler_->options();
-    json["input"] = {{"file", request_.signal},
-                     {"format", signal_info_.format},
-                     {"type", to_string(signal_info_.type)},
-                     {"shape", extents_json(signal_info_.dims)},
-                     {"rate_hz", nullptr}};
+    json["input"] = file_json(request_.signal, signal_info_);
+    json["input"]["rate_hz"] = nullptr;
     if (rate_hz_) json["input"]["rate_hz"] = *rate_hz_;
     json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
     if (times != nullptr) json["report"] = report_json(executed_, *times);
-    json["output"] = {
-        {"file", nullptr}, {"shape", extents_json(result_dims_)}, {"type", type_text()}};
-    if (!request_.output.empty()) json["output"]["file"] = request_.output;
+    json["output"] = output_json(result_dims_, resampler_->result_type());
 }
 
 }  // namespace convolume::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/signals/signal_steps.hpp"
+
+#include <unistd.h>
+
+#include "cli/app.hpp"
+#include "cli/text/extents.hpp"
+
+namespace convolume::cli {
+
+nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info) {
+    return {{"file", path},
+            {"format", info.format},
+            {"type", to_string(info.type)},
+            {"shape", extents_json(info.dims)}};
+}
+
+void warn_of_clamped_samples(const Console& console, const ClampCount& clamped,
+                             const std::string& type) {
+    if (clamped.low > 0 || clamped.high > 0)
+        console.warning(message(clamped.low, " values below and ", clamped.high,
+                                " above the range of ", type,
+                                " were clamped; store a wider type to keep them"));
+}
+
+WorkAmount SignalSteps::work() const {
+    if (!signal_info_.length_known()) return {0, "sample"};
+    return {
+        static_cast<double>(signal_info_.signals()) * static_cast<double>(signal_info_.samples()),
+        "sample"};
+}
+
+void SignalSteps::open_signal() {
+    reader_ = files_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, files_.signal_file)
+                                   : io::open_signal(files_.signal, files_.signal_file);
+    signal_info_ = reader_->info();
+}
+
+void SignalSteps::create_results(const std::vector<index_t>& dims, PixelType type,
+                                 std::optional<double> rate_hz) {
+    io::CreateSignalOptions create = files_.create;
+    create.software = software_name();
+    if (!create.sampling_rate_hz) create.sampling_rate_hz = rate_hz;
+    const io::SampleType sample = io::sample_type_of(type);
+    results_ = files_.writes_stdout() ? io::create_signal_pipe(STDOUT_FILENO, sample, create.stored)
+                                      : io::create_signal(files_.output, dims, sample, create);
+}
+
+void SignalSteps::count_clamped() {
+    const ClampCount clamped = results_->clamped();
+    executed_.clamped_low += clamped.low;
+    executed_.clamped_high += clamped.high;
+}
+
+std::string SignalSteps::type_text(PixelType type) const {
+    const auto named = io::stored_type_of_name(files_.output);
+    const auto stored = files_.create.stored ? files_.create.stored : named;
+    return stored ? io::to_string(*stored) : to_string(type);
+}
+
+void SignalSteps::report_signal(const Console& console) const {
+    console.fact("signal",
+                 message(files_.signal, ": ", signal_info_.format, ", ", signal_info_.to_string()));
+}
+
+void SignalSteps::warn_of_samples(const Console& console, PixelType type) const {
+    if (executed_.nonfinite_inputs > 0)
+        console.warning(message(executed_.nonfinite_inputs,
+                                " NaN or infinite values of the signal were read as 0"));
+    warn_of_clamped_samples(console, {executed_.clamped_low, executed_.clamped_high},
+                            type_text(type));
+}
+
+nlohmann::ordered_json SignalSteps::output_json(const std::vector<index_t>& dims,
+                                                PixelType type) const {
+    nlohmann::ordered_json json = {
+        {"file", nullptr}, {"shape", extents_json(dims)}, {"type", type_text(type)}};
+    if (!files_.output.empty()) json["file"] = files_.output;
+    return json;
+}
+
+}  // namespace convolume::cli
