@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Prints the size of the product: files, lines of each folder, longest functions, longest parameter
 # lists, and private headers that only one file includes.
-#   scripts/size.sh [--check]     --check fails if a limit of scripts/size.py is exceeded
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -12,4 +11,4 @@ if ! cmp -s scripts/lint_requirements.txt "$venv/installed.txt"; then
     "$venv/bin/pip" install -q -r scripts/lint_requirements.txt
     cp scripts/lint_requirements.txt "$venv/installed.txt"
 fi
-exec "$venv/bin/python" scripts/size.py "$@"
+exec "$venv/bin/python" scripts/size.py
