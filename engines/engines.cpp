@@ -82,14 +82,14 @@ template <class List>
 List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const GpuOptions&),
                  const MachineRates& rates) {
     const bool automatic = choice.device == EngineChoice::Device::automatic,
-               starts_gpus = gpu_start_seconds() > 0;
+               starts_all_gpus = choice.gpus.empty() && gpu_start_seconds() > 0;
     const auto begin = Clock::now();
     if (choice.device == EngineChoice::Device::cpu || (automatic && !gpu_unavailable().empty()))
         return {};
     try {
         List engines = (require_gpu_backend().*make)(
             {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, rates});
-        if (starts_gpus)
+        if (starts_all_gpus)
             gpu_starts().keep(name_of_gpu_start(),
                               {std::chrono::duration<double>(Clock::now() - begin).count()});
         return engines;
