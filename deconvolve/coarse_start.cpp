@@ -73,19 +73,33 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
+ImageLevels CoarseStart::set_levels(const ImageLevels& fine, double gain) {
+    const auto pixels = static_cast<double>(coarsening_.pixels());
+    const ImageLevels levels{fine.background * pixels, fine.offset * pixels};
+    problem_.options.background = levels.background;
+    problem_.options.offset = levels.offset;
+    problem_.options.gain = gain;
+    return levels;
+}
+
+void CoarseStart::set_iterations(const std::vector<int>& numbers) {
+    CoarseStart* start = this;
+    for (const int number : numbers) {
+        if (start == nullptr) return;
+        start->problem_.options.iterations = number;
+        start = start->coarser_.get();
+    }
+}
+
 int CoarseStart::begin(const ConstImageView& image, const ImageLevels& levels,
                        const HeldOutPhotons& held_out, Executor& fine, float usual,
                        const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
-    const index_t compared =
-        sum_pixels(image, fine_saturation_, held_out, coarsening_, threads_, coarse.view());
+    const index_t compared = sum(image, held_out, coarse.view());
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
-        const auto pixels = static_cast<double>(coarsening_.pixels());
-        problem_.options.background = levels.background * pixels;
-        problem_.options.offset = levels.offset * pixels;
-        problem_.options.gain = held_out.photons.gain;
+        set_levels(levels, held_out.photons.gain);
         // The timeline already counts this time as part of the fine iterations.
         ExecutionContext own;
         own.progress = context.progress;

@@ -77,6 +77,15 @@ void interpolate_estimate(const PlacedEstimate& coarse, const Coarsening& coarse
 // A coarse start: iterations on coarser images cost a fraction of those on the full image. They
 // find the broad structures, which take most iterations.
 
+class CoarseStart;
+
+/// An image that a runner deconvolves, and where its iterations start; null: from a constant.
+struct RestoredLevel {
+    DeconvolutionProblem& problem;
+    Runner& runner;
+    CoarseStart* start;
+};
+
 /// Deconvolves a coarse image, and may itself start from a coarser image.
 class CoarseStart {
   public:
@@ -95,6 +104,19 @@ class CoarseStart {
     /// Returns the fraction of the total time that coarse iterations take if `iterations` fine
     /// iterations follow.
     double share_of_time(int iterations) const;
+
+    /// Returns the coarse image.
+    RestoredLevel level() { return {problem_, *runner_, coarser_.get()}; }
+    /// Sums the pixels of a fine image in a coarse one. Returns the number of coarse pixels that
+    /// are compared.
+    index_t sum(const ConstImageView& image, const HeldOutPhotons& held_out,
+                const ImageView& coarse) const {
+        return sum_pixels(image, fine_saturation_, held_out, coarsening_, threads_, coarse);
+    }
+    /// Takes levels and gain from those of the fine image. Returns the levels of a coarse pixel.
+    ImageLevels set_levels(const ImageLevels& fine, double gain);
+    /// Sets the numbers of iterations on this coarse image and on coarser ones, in this order.
+    void set_iterations(const std::vector<int>& numbers);
 
     /// Deconvolves sums of the image's pixels, and writes the first estimate of the fine image by
     /// Executor::write_estimate. Returns the number of coarse iterations. `usual` is the value with

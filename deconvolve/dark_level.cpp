@@ -36,10 +36,6 @@ constexpr index_t coarse_pixels = 1 << 15;
 constexpr index_t fine_for_coarse = 1 << 10;
 constexpr index_t least_coarse_extent = 16;
 
-// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
-// confocal ones 0.03.
-constexpr double hazy_share = 0.2;
-
 // Returns the axes to halve next. Planes are mostly further apart than pixels.
 Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
     Coarsening coarsening;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -53,6 +54,15 @@ index_t reserve_for_splits(deconvolve::DeconvolutionProblem& problem, EngineChoi
     const index_t bytes = deconvolve::uncertainty_bytes(problem);
     take_from_limits(bytes, 0, problem, engines);
     return bytes;
+}
+
+// Lowers the largest number of coarse iterations of a search if more are of no use, or are not
+// searched for (DeconvolveOptions::coarse_start).
+void limit_coarse_start(deconvolve::DeconvolutionProblem& problem) {
+    if (!problem.options.hold_out) return;
+    int& most = problem.options.coarse_start;
+    if (problem.psf_varies() || deconvolve::share_of_haze(problem) < deconvolve::hazy_share)
+        most = std::min(most, usual_coarse_start);
 }
 
 // Reserves memory for coarser images first.
@@ -165,6 +175,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
+    limit_coarse_start(impl_->problem);
     EngineChoice rest = engines;
     impl_->threads = thread_count(engines.threads);
     const index_t reserved =
@@ -180,6 +191,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>&
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
+    limit_coarse_start(impl_->problem);
     EngineChoice rest = engines;
     impl_->threads = thread_count(engines.threads);
     const index_t reserved =

@@ -23,11 +23,8 @@ namespace {
 constexpr index_t cell = 32;
 /// Least extent of a part along y and x, if the image has as many pixels.
 constexpr index_t least_part_extent = 64;
-/// Share of an image's extents along y and x that a part has: of small images, and of images whose
-/// part then still has `many_pixels`.
-constexpr double share_of_small = 0.5;
-constexpr double share_of_large = 0.375;
-constexpr index_t many_pixels = 1 << 20;
+/// Share of an image's extents along y and x that a part has.
+constexpr double share_of_image = 1.0 / 3;
 /// Least number of pixels of a part, if the image has as many.
 constexpr double least_pixels = 1 << 17;
 /// Largest number of pixels of a part, unless its extents are the least ones.
@@ -54,29 +51,20 @@ constexpr double most_lasting = 0.4;
 /// For single planes, the number of halves is best.
 constexpr double from_half_to_all = 1.25;
 constexpr double more_with_haze = 0.4;
-/// Number of iterations on the image that one of the coarse start stands for.
-constexpr double share_of_coarse = 0.8;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;
 
 // Returns the extents of a part, with all planes.
 Shape3 part_of(const Shape3& image) {
-    const auto shortened = [&](double share) {
-        const auto shorten = [&](index_t extent) {
-            const auto wanted =
-                static_cast<index_t>(std::ceil(share * static_cast<double>(extent)));
-            return std::min(extent, std::max(least_part_extent, wanted));
-        };
-        return Shape3{image.z, shorten(image.y), shorten(image.x)};
+    const auto pixels = static_cast<double>(element_count(image));
+    const double share = std::clamp(share_of_image, std::sqrt(least_pixels / pixels),
+                                    std::sqrt(most_pixels / pixels));
+    const auto shortened = [&](index_t extent) {
+        const auto wanted = static_cast<index_t>(std::ceil(share * static_cast<double>(extent)));
+        return std::min(extent, std::max(least_part_extent, wanted));
     };
-    const Shape3 large = shortened(share_of_large);
-    const auto pixels = static_cast<double>(element_count(large));
-    if (pixels < many_pixels)
-        return shortened(std::max(
-            share_of_small, std::sqrt(least_pixels / static_cast<double>(element_count(image)))));
-    return pixels <= most_pixels ? large
-                                 : shortened(share_of_large * std::sqrt(most_pixels / pixels));
+    return {image.z, shortened(image.y), shortened(image.x)};
 }
 
 // Returns the middle of the PSF, as far along y and x as half of a part's extents: what is beyond
@@ -180,6 +168,7 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
     of_part.splits = 0;
+    of_part.coarse_start = whole.options.coarse_start;
     of_part.image_type.reset();                         // halves are float32
     if (part != whole.image) of_part.boundary.reset();  // the object goes on beyond a part
     if (options.saturation) of_part.saturation = coarse_saturation();
@@ -198,7 +187,9 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
 
 index_t HeldOutSearch::host_bytes() const {
     // Two halves, the reference and the estimate: the plan counts one image and one result.
-    const index_t images = 2 * element_count(problem_.image) * static_cast<index_t>(sizeof(float));
+    index_t images = 2 * bytes_of(problem_.image, PixelType::float32);
+    for (CoarseStart* start = coarse_.get(); start != nullptr; start = start->level().start)
+        images += 2 * bytes_of(start->level().problem.image, PixelType::float32);
     return checked_add(checked_add(runner_->plan().host_bytes, images),
                        (coarse_ ? coarse_->host_bytes() : 0) +
                            cells_y_ * cells_x_ * static_cast<index_t>(sizeof(double)));
@@ -266,17 +257,25 @@ struct HeldOutSearch::Stage {
     bool fits() const { return misfit <= std::max(most_misfit, most_lasting * half_misfit); }
 };
 
-HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& halves, int most,
+struct HeldOutSearch::Nearest {
+    int iterations = 1;  ///< number of iterations on a half
+    int searched = 0;    ///< number of iterations of all stages
+    bool grows = true;   ///< whether all photons bear more iterations than a half
+};
+
+HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
+                                                   const std::array<Volume, 2>& halves, int most,
                                                    const DeconvolveRun& run,
                                                    const ExecutionContext& context) {
-    problem_.options.iterations = most;
-    Volume reference(problem_.image, PixelType::float32);
-    Volume estimate(problem_.image, PixelType::float32);
+    DeconvolutionProblem& problem = level.problem;
+    problem.options.iterations = most;
+    Volume reference(problem.image, PixelType::float32);
+    Volume estimate(problem.image, PixelType::float32);
     const auto execute = [&](int half, const ImageView& result, const DeconvolveRun& own,
                              double from, double to) {
         HostImages images(halves[static_cast<std::size_t>(half)].view(), result,
-                          {coarse_.get(), nullptr});
-        return runner_->execute(problem_, images, progress_between(context, from, to), own);
+                          {level.start, nullptr});
+        return level.runner.execute(problem, images, progress_between(context, from, to), own);
     };
     Stage stage;
     const auto report = [&](Iteration iteration, double distance) {
@@ -288,9 +287,9 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& 
     DeconvolveRun own;
     own.start = run.start;
     own.reads_every = 0;
-    const auto pixels = static_cast<double>(element_count(problem_.image));
+    const auto pixels = static_cast<double>(element_count(problem.image));
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-        stage.misfit = -2 * *problem_.options.gain * iteration.likelihood / pixels - 1;
+        stage.misfit = -2 * *problem.options.gain * iteration.likelihood / pixels - 1;
         if (2 * iteration.number <= most) stage.half_misfit = stage.misfit;
         report(iteration, 0);
     };
@@ -316,33 +315,72 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& 
     return stage;
 }
 
-DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedImage& image,
-                                     const DeconvolveRun& run, const ExecutionContext& context) {
-    const PhotonHalves divided = divide_photons(part, image.photons, saturation_, threads_);
-    problem_.options.background = image.background;
-    problem_.options.gain = divided.photons.gain;
-    problem_.options.offset = divided.photons.offset;
-    DeconvolveReport found;
+HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
+                                                   const std::array<Volume, 2>& halves, int limit,
+                                                   const DeconvolveRun& run,
+                                                   const ExecutionContext& context) {
+    Nearest nearest;
     double done = 0;
     const double growth = is_plane_ ? next_reference_of_plane : next_reference;
     for (double reference = is_plane_ ? first_reference_of_plane : first_reference;;
          reference *= growth) {
-        const int most = std::min(iterations_, static_cast<int>(reference));
-        const Stage stage = compare_halves(divided.halves, most, run,
+        const int most = std::min(limit, static_cast<int>(reference));
+        const Stage stage = compare_halves(level, halves, most, run,
                                            progress_between(context, done, (1 + done) / 2));
         done = (1 + done) / 2;
-        found.searched += stage.searched;
-        found.iterations = stage.best;
-        if (stage.best > judged_share * most) {
-            if (!stage.fits()) return found;
-            if (most < iterations_) continue;
-        }
-        const double before = coarse_ ? share_of_coarse * problem_.options.coarse_start : 0;
-        const auto of_all =
-            static_cast<int>(std::lround(from_half_to_all_ * (stage.best + before) - before));
-        found.iterations = std::min(iterations_, of_all);
-        return found;
+        nearest.searched += stage.searched;
+        nearest.iterations = stage.best;
+        if (stage.best <= judged_share * most) return nearest;
+        nearest.grows = stage.fits();
+        if (!nearest.grows || most == limit) return nearest;
     }
+}
+
+int HeldOutSearch::of_all(const Nearest& nearest, int limit) const {
+    const double factor = nearest.grows ? from_half_to_all_ : 1;
+    return std::min(limit, static_cast<int>(std::lround(factor * nearest.iterations)));
+}
+
+std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
+                                                const std::array<Volume, 2>& halves,
+                                                const ImageLevels& levels, double gain,
+                                                const ExecutionContext& context) {
+    const RestoredLevel level = start.level();
+    std::array<Volume, 2> sums;
+    for (std::size_t half = 0; half < 2; ++half) {
+        sums[half] = Volume(level.problem.image, PixelType::float32);
+        if (start.sum(halves[half].view(), {}, sums[half].view()) == 0) return {};
+    }
+    const ImageLevels of_sums = start.set_levels(levels, gain);
+    std::vector<int> numbers;
+    if (level.start != nullptr)
+        numbers = search_coarsely(*level.start, sums, of_sums, gain, context);
+    ExecutionContext own;
+    own.stop = context.stop;
+    const int limit = problem_.options.coarse_start;
+    const Nearest nearest = find_nearest(level, sums, limit, {}, own);
+    level.problem.options.iterations = nearest.iterations;
+    numbers.insert(numbers.begin(), of_all(nearest, limit));
+    return numbers;
+}
+
+HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const LoadedImage& image,
+                                         const DeconvolveRun& run,
+                                         const ExecutionContext& context) {
+    const PhotonHalves divided = divide_photons(part, image.photons, saturation_, threads_);
+    const PhotonScale& photons = divided.photons;
+    Found found;
+    if (coarse_ && run.start.data == nullptr)
+        found.coarse = search_coarsely(*coarse_, divided.halves, {image.background, photons.offset},
+                                       photons.gain, context);
+    problem_.options.background = image.background;
+    problem_.options.gain = photons.gain;
+    problem_.options.offset = photons.offset;
+    const Nearest nearest = find_nearest({problem_, *runner_, coarse_.get()}, divided.halves,
+                                         iterations_, run, context);
+    found.searched = nearest.searched;
+    found.iterations = of_all(nearest, iterations_);
+    return found;
 }
 
 }  // namespace convolume::deconvolve

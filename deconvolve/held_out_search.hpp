@@ -42,21 +42,39 @@ class HeldOutSearch {
     /// Returns the place of the brightest part of the image.
     Box3 brightest() const;
 
-    /// Iterates on the halves of a part. Returns the number of iterations that was best in
-    /// `iterations`, and the number of iterations of the search in `searched`. Background and scale
-    /// of photons are those of the image. `run` gives an initial estimate of the part, and gets
-    /// reports.
-    DeconvolveReport find(const ConstImageView& part, const LoadedImage& image,
-                          const DeconvolveRun& run, const ExecutionContext& context);
+    /// Numbers of iterations for all photons.
+    struct Found {
+        int iterations = 0;       ///< on the image itself
+        std::vector<int> coarse;  ///< on coarser images, the finest first
+        int searched = 0;         ///< number of iterations on the part that the search took
+    };
+
+    /// Iterates on the halves of a part: on its coarser images, from the coarsest on, then on
+    /// itself. Background and scale of photons are those of the image. `run` gives an initial
+    /// estimate of the part, and gets reports of the iterations on the part itself.
+    Found find(const ConstImageView& part, const LoadedImage& image, const DeconvolveRun& run,
+               const ExecutionContext& context);
 
   private:
     struct Stage;
+    struct Nearest;
 
     HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem, int threads);
     /// Returns the iterations on the second half after which the estimate is nearest to the
     /// reference, which has `most` iterations on the first half.
-    Stage compare_halves(const std::array<Volume, 2>& halves, int most, const DeconvolveRun& run,
-                         const ExecutionContext& context);
+    Stage compare_halves(const RestoredLevel& level, const std::array<Volume, 2>& halves, int most,
+                         const DeconvolveRun& run, const ExecutionContext& context);
+    /// Compares the halves with references of more and more iterations, at most `limit`, until one
+    /// has enough of them.
+    Nearest find_nearest(const RestoredLevel& level, const std::array<Volume, 2>& halves, int limit,
+                         const DeconvolveRun& run, const ExecutionContext& context);
+    /// Finds the numbers of iterations on a coarse image and on coarser ones, and makes later
+    /// iterations on halves start from as many as were nearest.
+    std::vector<int> search_coarsely(CoarseStart& start, const std::array<Volume, 2>& halves,
+                                     const ImageLevels& levels, double gain,
+                                     const ExecutionContext& context);
+    /// Returns the number of iterations for all photons, at most `limit`.
+    int of_all(const Nearest& nearest, int limit) const;
 
     Shape3 whole_, whole_object_;
     DeconvolutionProblem problem_;

@@ -155,6 +155,10 @@ class StartPreparation {
         return prepared;
     }
     void set_photons(const PhotonScale& photons) { photons_ = photons; }
+    /// Sets the numbers of iterations on coarser images, the finest first.
+    void set_iterations(const std::vector<int>& numbers) {
+        if (coarse_.start != nullptr) coarse_.start->set_iterations(numbers);
+    }
     int iterations() const { return iterations_; }
 
   private:
@@ -227,12 +231,13 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
             }
         run.start = subview(run_options.start, in_start);
     }
-    DeconvolveReport found;
+    HeldOutSearch::Found found;
     {
         const PhaseTimer timer = context.row.time_work();
         found = search.find(std::as_const(part).view(), image, run, own);
     }
     part = {};
+    preparation.set_iterations(found.coarse);
     const LoadedImage all = preparation.prepare(image, 0, progress, share, 1, found.iterations);
     IterationOutcome outcome = iterate(executor, problem, all, 0, progress, found.iterations);
     outcome.report.searched = found.searched;

@@ -99,7 +99,9 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "coarse_start", "--coarse-start", "[N]",
         "Begin with N iterations on each of one or two coarser images (20 without a "
         "number): the same quality sooner; of rl, rl-tv and shb",
-        {.range = "from 0", .if_unset = "with --stop auto and several planes 20, else none"}),
+        {.range = "from 0",
+         .if_unset = "with --stop auto and several planes as many as it finds, at "
+                     "most 100; else none"}),
     option<&DeconvolveOptions::splits>(
         "splits", "--splits", "N",
         "Number of random divisions of the photons into halves that tell the uncertainty",

@@ -41,7 +41,7 @@ bool uses_option(DeconvolveMethod method, std::string_view option) {
 }
 
 int default_coarse_start(DeconvolveMethod method, index_t planes) {
-    return planes > 1 && uses_option(method, "coarse_start") ? usual_coarse_start : 0;
+    return planes > 1 && uses_option(method, "coarse_start") ? most_coarse_start : 0;
 }
 
 bool has_likelihood(DeconvolveMethod method) {
@@ -91,7 +91,8 @@ std::string DeconvolvePlan::to_string() const {
         text << "begins with ";
         if (coarse_images.empty()) text << "no coarser image: image or PSF are too small for one";
         for (const Shape3& shape : coarse_images)
-            text << (&shape == &coarse_images.front() ? "" : ", then ") << coarse_iterations
+            text << (&shape == &coarse_images.front() ? "" : ", then ")
+                 << (searched_part ? "at most " : "") << coarse_iterations
                  << " iterations on an image of " << convolume::to_string(shape);
         text << "\n";
     }

@@ -11,8 +11,9 @@ with a depth and an index that are wrong. The rules are
 - a number of 30 iterations, without a coarse start
 - halves: the number after which an estimate from half of the photons is nearest to 35, 80 or 200 iterations on the
   other half
-- as the command: the number nearest to 80 iterations if it is at most half of them, or else to 200; times 1.25, or more
-  by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8
+- fixed coarse start: the number nearest to 80 iterations if it is at most half of them, or else to 200; times 1.25, or
+  more by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8. The command finds the
+  number of coarse iterations, too (compare.py)
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
@@ -29,7 +30,7 @@ from scipy import signal
 import convolume
 
 SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 80, 200)
-JUDGED_SHARE, FROM_HALF_TO_ALL, MORE_WITH_HAZE, SHARE_OF_COARSE = 0.5, 1.25, 0.4, 0.8  # of the rule of the command
+JUDGED_SHARE, FROM_HALF_TO_ALL, MORE_WITH_HAZE, SHARE_OF_COARSE = 0.5, 1.25, 0.4, 0.8  # of a fixed coarse start
 HAZE_BEGINS = 16  # pixels from the PSF's center
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8
@@ -83,7 +84,7 @@ def losses_of(kind, photons, seed, is_wrong):
         chosen[f"halves, {reference}"] = "coarse", nearest[reference]
     half_best = nearest[80] if nearest[80] <= JUDGED_SHARE * 80 else nearest[200]
     factor, before = FROM_HALF_TO_ALL + MORE_WITH_HAZE * share_of_haze(psf), SHARE_OF_COARSE * COARSE
-    chosen["as the command"] = "coarse", min(ITERATIONS, round(factor * (half_best + before) - before))
+    chosen["fixed coarse start"] = "coarse", min(ITERATIONS, round(factor * (half_best + before) - before))
     apart, share = random.binomial(counts, HELD_OUT), HELD_OUT / (1 - HELD_OUT)
     rest = restore(counts - apart, psf, background * (1 - HELD_OUT), COARSE)[0]
     inner = tuple(slice(n // 8, n - n // 8) for n in SHAPE)  # near the edges, light from outside is missing

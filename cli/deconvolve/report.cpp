@@ -33,7 +33,8 @@ std::string method_text(const DeconvolveOptions& options) {
          << ", edges " << boundary_name(options);
     if (options.hold_out) text << ", as many as two halves of the photons agree on";
     if (options.coarse_start > 0)
-        text << ", after " << options.coarse_start << " on coarser images";
+        text << ", after " << (options.hold_out ? "a start" : std::to_string(options.coarse_start))
+             << " on coarser images";
     return text.str();
 }
 

@@ -178,6 +178,11 @@ struct DeconvolveOptions {
     /// PSF blurs enough. Only the coarsest image sums along z, unless neither y nor x can be
     /// summed. The interpolated estimate starts the `iterations`, which reach the same object
     /// sooner. For rl, rl-tv and shb. It has no effect if DeconvolveRun::start is given.
+    ///
+    /// With hold_out, it is the largest number: that of each coarser image is found as that of the
+    /// iterations on the image. It is at most usual_coarse_start if the PSF spreads less than a
+    /// fifth of its light beyond 16 pixels along y or x, or if there are PSFs of several depths,
+    /// for which it is not searched.
     int coarse_start = 0;
     /// Number of random divisions of the photons into halves, from 2 to 64, from which an execution
     /// estimates DeconvolveRun::uncertainty; 0: it does not. For images in host memory.
@@ -211,10 +216,11 @@ CONVOLUME_API const char* to_string(Acceleration);
 /// "tv_weight", "noise_to_signal", "unmatched", "consensus", "coarse_start", or "start"
 /// (DeconvolveRun::start).
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
-/// The usual number of DeconvolveOptions::coarse_start.
-inline constexpr int usual_coarse_start = 20;
+/// The usual number of DeconvolveOptions::coarse_start, and the usual largest number with
+/// DeconvolveOptions::hold_out.
+inline constexpr int usual_coarse_start = 20, most_coarse_start = 100;
 /// Returns DeconvolveOptions::coarse_start that the command and the Python package have with
-/// DeconvolveOptions::hold_out: usual_coarse_start, or 0 if the method has none or the image is a
+/// DeconvolveOptions::hold_out: most_coarse_start, or 0 if the method has none or the image is a
 /// single plane, which loses by it.
 CONVOLUME_API int default_coarse_start(DeconvolveMethod, index_t planes);
 /// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.

@@ -97,9 +97,9 @@ class Deconvolver:
         Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
     coarse_start : int, optional
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
-        reach the same quality sooner. None does 20 before a search for the number of iterations on several planes, and
-        else none: single planes lose by it. For methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with
-        ``start`` ignores it.
+        reach the same quality sooner. With ``stop="auto"`` it is the largest number, and the search finds that of each
+        coarser image. None is at most 100 with a search and several planes, and else 0: single planes lose by it. For
+        methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with ``start`` ignores it.
     uncertainty : bool or int
         True: calls return two arrays, the result, and for each voxel the standard deviation that the noise of photons
         gives it, as float32. It is found by dividing the photons 8 times into random halves and restoring each of

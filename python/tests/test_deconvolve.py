@@ -140,7 +140,7 @@ def test_held_out_photons_end_it(random):
 
 def test_a_search_is_the_default(random):
     image, psf = blurred(random)
-    want = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=200, coarse_start=20, device="cpu")
+    want = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=200, coarse_start=100, device="cpu")
     plan, numbers = convolume.Deconvolver(image.shape, psf, device="cpu"), []
     found = plan(image, callback=lambda done: numbers.append((done.number, done.estimate.shape)))
     np.testing.assert_array_equal(found, want(image))

@@ -141,7 +141,9 @@ def check_messages():
     check("coarser images" not in said, "a coarse start of a single plane by default:", said)
     np.save("planes.npy", np.repeat(y, 4, 0).astype("u2"))
     said = " ".join(output_text("planes.npy", "h.npy", "-o", "planes_x.npy"))
-    check("from 40 iterations on coarser images" in said, "no coarse start of several planes by default:", said)
+    check("iterations on coarser images" in said, "no coarse start of several planes by default:", said)
+    planned = " ".join(output_text("planes.npy", "h.npy", "--dry-run", "-v"))
+    check("at most 20 iterations on an image of 4×20×20" in planned, "the plan of a PSF without haze:", planned)
     refused = output_text(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
     check("coarse start is for rl" in refused, "refusal:", refused)
 

@@ -234,7 +234,7 @@ def check_held_out():
                     for n in (*range(8, 40, 2), *range(40, 100, 6))]
         found = restored_by_command("--stop", "auto", *options)
         check((found == restored_by_command(*options)).all(), "the default is --stop auto")
-        check((found == restored_by_command("--stop", "auto", "--coarse-start", "20", *options)).all(),
+        check((found == restored_by_command("--stop", "auto", "--coarse-start", "100", *options)).all(),
               "the default is a coarse start")
         check((found != restored_by_command("--stop", "auto", "--coarse-start", "0", *options)).any(), "a coarse start")
         for more in ([], ["--gain", str(gain), "--offset", str(offset)]):

@@ -42,8 +42,8 @@ def record(kind, count, photons):
 
 
 def check_number_of_iterations():
-    """Checks that the default ends near the best number, and that a coarse start is no gain. Bright recordings show
-    that the PSF, which holds 95 % of the light, is not quite theirs."""
+    """Checks that the default ends near the best number, and that a coarse start is no gain for thin specimens. Bright
+    recordings show that the PSF, which holds 95 % of the light, is not quite theirs."""
     for kind, count, photons, bound in (("cells", 12, 50, 0.5), ("cells", 12, 5000, 0.5), ("filaments", 60, 50, 0.7),
                                         ("filaments", 60, 500, 0.7), ("filaments", 60, 5000, 0.7),
                                         ("shells", 16, 500, 0.5), ("mixed", 40, 500, 0.7), ("beads", 80, 500, 1.6)):
@@ -55,7 +55,10 @@ def check_number_of_iterations():
               f"a coarse start {coarse:.2f} dB")
         check(found > best - bound, kind, photons, "default", found, "dB, best", best)
         check(found > before + 1, kind, photons, "default", found, "dB, recorded", before)
-        check(found > coarse - 0.3, kind, photons, "default", found, "dB, with a coarse start", coarse)
+        if kind in ("filaments", "beads"):
+            check(found > coarse - 0.3, kind, photons, "default", found, "dB, with a coarse start", coarse)
+        else:
+            check(coarse > found - 0.3, kind, photons, "with a coarse start", coarse, "dB, default", found)
 
 
 def check_thin_specimens():

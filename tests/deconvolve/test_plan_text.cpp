@@ -57,6 +57,11 @@ TEST_CASE(
           "of 256×1024×1024\n"
           "host memory 12.0 GiB\n");
 
+    plan.searched_part = Shape3{256, 683, 683};
+    CHECK(
+        plan.to_string().find("begins with at most 20 iterations on an image of 256×512×512, then "
+                              "at most 20 iterations on") != std::string::npos);
+
     plan.coarse_images.clear();
     CHECK(plan.to_string().find("begins with no coarser image: image or PSF are too small for "
                                 "one\n") != std::string::npos);

@@ -62,8 +62,10 @@ TEST_CASE("help shows the defaults that options have") {
     CHECK(help_of("background", options).ends_with("(default auto)"));
     options.background = 3;
     CHECK(help_of("background", options).ends_with("(default 3)"));
-    CHECK(help_of("coarse_start", options)
-              .ends_with("(default: with --stop auto and several planes 20, else none)"));
+    CHECK(
+        help_of("coarse_start", options)
+            .ends_with("(default: with --stop auto and several planes as many as it finds, at most "
+                       "100; else none)"));
     CHECK(help_of("parts", Options()).ends_with("(default auto)"));
     CHECK(help_of("na", PsfOptions()) == "Numerical aperture");
     CHECK(help_of("ti0_um", PsfOptions()).ends_with("(default 150um)"));
