@@ -74,7 +74,7 @@ targets=$(printf '%s\n' "$@" | sed -e '/^wheel$/d' -e 's/^command$/convolume_com
 # Installs the wheel for the emulated Python, by its own pip, and runs the README's example.
 test_wheel() {
     site=$folder/site
-    rm -rf "$site"
+    rm -rf "$site" "$folder/sharp.tif"
     pip=$(echo "$sysroot"/usr/share/python-wheels/pip-*.whl)
     # This machine's pip fetches NumPy: an emulated one is too slow for some servers.
     build/python-venv/bin/pip download -q --disable-pip-version-check --only-binary :all: --dest "$folder/needed" \
