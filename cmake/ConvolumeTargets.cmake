@@ -7,6 +7,12 @@ target_compile_options(convolume_build_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor>
     $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>  # it need not vectorize each "omp simd" loop
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${CONVOLUME_WARNINGS_AS_ERRORS}>>:-Werror>)
+# GCC aligns the stack of Windows to 16 bytes only, and moves vectors of 32 bytes and more as if it were
+# aligned to their size (GCC bug 54412). The assembler makes these moves unaligned ones.
+if(MINGW AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(convolume_build_flags INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wa,-muse-unaligned-vector-move>)
+endif()
 if(CONVOLUME_SANITIZE)
     target_compile_options(convolume_build_flags INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${CONVOLUME_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/system/system.hpp"
+
 namespace convolume {
 
 namespace {
@@ -156,6 +158,8 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
 AvailableHostMemory available_host_memory(const fs::path& root) {
     // If the available memory cannot be read: half the memory of a common desktop.
     AvailableHostMemory limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
+    if (const index_t free = system::free_memory(); free > 0)
+        limit = {free, "the system's available memory"};
     if (const auto kib = number_after(root / "proc/meminfo", "MemAvailable:"))
         limit = {*kib * 1024, "the system's available memory"};
     apply_process_limit(root, "Max address space", "VmSize:", "RLIMIT_AS (ulimit -v)", limit);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optics/lens.hpp"
 
-#include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 #include "optics/sampling.hpp"
 
@@ -51,10 +50,10 @@ Complex transmit_p(double n1, Complex q1, double n2, Complex q2) {
 }
 
 void fill_bessel(double x, int terms, index_t stride, double* row) {
-    const double zero = ::j0(x);
+    const double zero = system::bessel_j0(x);
     row[0] = zero;
     if (terms == 1) return;
-    const double one = ::j1(x);
+    const double one = system::bessel_j1(x);
     row[stride] = one;
     row[2 * stride] = x > 0 ? 2 * one / x - zero : 0.0;
 }

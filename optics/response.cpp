@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optics/response.hpp"
 
-#include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
 #include <utility>
 
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -74,7 +73,7 @@ double taper(double part) {
 
 /// Returns the spectrum of a disc of sum 1.
 double disc_spectrum(double k_radius) {
-    return k_radius > 0 ? 2 * ::j1(k_radius) / k_radius : 1;
+    return k_radius > 0 ? 2 * system::bessel_j1(k_radius) / k_radius : 1;
 }
 
 /// Counts the vectors of the square lattice Z² of each length; keys are squares of lengths.
@@ -183,14 +182,14 @@ PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
                                                                  static_cast<double>(points - 1)) +
                                   (j < 4 ? axis_weights[j] : 0);
             row[j] = 2 * std::numbers::pi * step * step * weight *
-                     ::j0(lengths[static_cast<std::size_t>(shell)] * radius);
+                     system::bessel_j0(lengths[static_cast<std::size_t>(shell)] * radius);
         }
     });
     synthesis_.resize(static_cast<std::size_t>(checked_multiply(shells, radii_)));
     parallel_for(radii_, threads, [&](index_t i, int) {
         if (context.stop.stop_requested()) return;
         for (index_t shell = 0; shell < shells; ++shell)
-            synthesis_[static_cast<std::size_t>(i * shells + shell)] = ::j0(
+            synthesis_[static_cast<std::size_t>(i * shells + shell)] = system::bessel_j0(
                 lengths[static_cast<std::size_t>(shell)] * radii_um[static_cast<std::size_t>(i)]);
     });
     throw_if_stopped(context);

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes stand-ins for libraries that Debian's HDF5 and libtiff load and that a wheel must not have.
-#   scripts/wheel_stand_ins.sh FOLDER
+#   scripts/wheel_stand_ins.sh FOLDER [TOOLS [SYSROOT]]
+# TOOLS is the beginning of the names of the compiler and the binary tools, such as aarch64-linux-gnu-, and
+# SYSROOT the folder that has the libraries of such machines.
 # libcurl and libcrypto, by which HDF5 reads from S3, would add 20 libraries for networks and encryption,
 # which convolume never calls. All functions of their stand-ins return 0. If a program opens a file in S3,
 # HDF5 reports a failure, as curl_easy_init returns no handle.
@@ -9,8 +11,13 @@
 # failures, so that libtiff refuses TIFF files that are compressed by JBIG.
 set -eu
 folder=$1
-hdf5=$(cc -print-file-name=libhdf5_serial.so)
-tiff=$(cc -print-file-name=libtiff.so)
+tools=${2:-}
+sysroot=${3:-}
+compile() {
+    "${tools}gcc" ${sysroot:+--sysroot="$sysroot"} "$@"
+}
+hdf5=$(compile -print-file-name=libhdf5_serial.so)
+tiff=$(compile -print-file-name=libtiff.so)
 rm -rf "$folder"
 mkdir -p "$folder"
 
@@ -22,7 +29,7 @@ libraries_of() {
 stand_in() {
     name=$1
     shift
-    cc -shared -fPIC -fno-builtin -O1 -s -o "$folder/$name" -Wl,-soname,"$name" "$@" "$folder/calls.c"
+    compile -shared -fPIC -fno-builtin -O1 -s -o "$folder/$name" -Wl,-soname,"$name" "$@" "$folder/calls.c"
 }
 
 for library in $(libraries_of "$hdf5" 'curl\|crypto'); do
@@ -31,7 +38,7 @@ for library in $(libraries_of "$hdf5" 'curl\|crypto'); do
         *) family=OPENSSL ;;
     esac
     # Lists the functions that HDF5 calls, as "(VERSION) function".
-    objdump -T "$hdf5" | sed -n "s/.*\*UND\*.*(\(${family}[^)]*\)) *\(.*\)/\1 \2/p" | sort >"$folder/calls"
+    "${tools}objdump" -T "$hdf5" | sed -n "s/.*\*UND\*.*(\(${family}[^)]*\)) *\(.*\)/\1 \2/p" | sort >"$folder/calls"
     awk '{ print "void* " $2 "(void) { return 0; }" }' "$folder/calls" >"$folder/calls.c"
     awk '{ names[$1] = names[$1] " " $2 ";" } END { for (version in names) print version " {" names[version] " };" }' \
         "$folder/calls" >"$folder/calls.map"
@@ -41,7 +48,7 @@ done
 for library in $(libraries_of "$tiff" jbig); do
     {
         echo 'const char* jbg_strerror(int code) { (void)code; return "JBIG is not part of this build"; }'
-        objdump -T "$tiff" | sed -n 's/.*\*UND\*.* \(jbg_[a-z_]*\)$/\1/p' | grep -v strerror |
+        "${tools}objdump" -T "$tiff" | sed -n 's/.*\*UND\*.* \(jbg_[a-z_]*\)$/\1/p' | grep -v strerror |
             awk '{ print "int " $1 "(void) { return -1; }" }'
     } >"$folder/calls.c"
     stand_in "$library"

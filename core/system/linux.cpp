@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -20,6 +21,10 @@ int usable_processors() {
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 0;
 }
 
+index_t free_memory() {
+    return 0;
+}
+
 int process_id() {
     return getpid();
 }
@@ -32,6 +37,14 @@ bool has_other_threads() {
 
 void on_fork(void (*before)(), void (*in_child)()) {
     pthread_atfork(before, nullptr, in_child);
+}
+
+double bessel_j0(double x) {
+    return ::j0(x);
+}
+
+double bessel_j1(double x) {
+    return ::j1(x);
 }
 
 ThreadPointer::ThreadPointer(void (*release)(void*)) noexcept

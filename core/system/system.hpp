@@ -14,6 +14,10 @@ namespace convolume::system {
 /// Returns the number of processors that this process may use, or 0 if the system does not say.
 int usable_processors();
 
+/// Returns the bytes of memory that programs can still take, or 0 if the system says that in files
+/// alone (core/host_memory.cpp).
+index_t free_memory();
+
 int process_id();
 
 /// Whether this process has more threads than the calling one; true if the system does not say.
@@ -22,6 +26,10 @@ bool has_other_threads();
 /// Registers functions to be called when the process forks: one before it, one in the child. Either
 /// may be null.
 void on_fork(void (*before)(), void (*in_child)());
+
+/// Bessel functions of the first kind, of order 0 and 1, of the C library.
+double bessel_j0(double x);
+double bessel_j1(double x);
 
 /// A pointer that each thread has a value of its own for, at first null. When a thread ends,
 /// `release` gets its value unless that is null. The system ends the whole process if it has no

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -26,7 +28,7 @@ std::vector<int> visits(index_t count, int threads) {
 }
 
 /// Returns the number of threads that share two long items.
-std::size_t threads_of_long_items() {
+[[maybe_unused]] std::size_t threads_of_long_items() {  // not without forks
     std::set<std::thread::id> ids;
     std::mutex mutex;
     parallel_for(2, 2, [&](index_t, int) {
@@ -147,6 +149,7 @@ TEST_CASE("the first exception reaches the caller, and later indices are skipped
     }
 }
 
+#ifndef _WIN32  // Windows has no forks
 TEST_CASE("a forked process has threads of its own, or computes with one thread") {
 #ifdef __SANITIZE_THREAD__
     SKIP("ThreadSanitizer allows no threads in a forked process");
@@ -163,6 +166,7 @@ TEST_CASE("a forked process has threads of its own, or computes with one thread"
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
 }
+#endif
 
 TEST_CASE("0 threads means one for each processor, or the number in the environment") {
     CHECK(thread_count(3) == 3);

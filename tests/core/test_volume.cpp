@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#ifndef _WIN32
 #include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -65,6 +67,7 @@ TEST_CASE("buffers are aligned and writable to the last byte") {
 }
 
 // Pages of a mapping that have been touched are resident.
+#ifndef _WIN32  // mincore()
 TEST_CASE("large buffers that one thread fills are placed by all threads, small ones are not") {
     const auto touched_bytes = [](const Buffer& buffer) {
         std::vector<unsigned char> pages(static_cast<std::size_t>(buffer.bytes() / 4096));
@@ -78,6 +81,7 @@ TEST_CASE("large buffers that one thread fills are placed by all threads, small 
     CHECK(touched_bytes(small) == 0);
     CHECK(touched_bytes(large) == large.bytes());
 }
+#endif
 
 TEST_CASE(
     "memory that cannot be allocated is an error that names its purpose, and is not counted") {

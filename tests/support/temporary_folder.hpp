@@ -2,11 +2,9 @@
 #pragma once
 // A temporary folder for the files of a test.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -22,14 +20,10 @@ class TemporaryFolder {
     /// Creates the folder. `memory` applies only if the system has such a place: on a disk, syncing
     /// hundreds of small files takes long.
     explicit TemporaryFolder(Place place = Place::disk) {
-        const std::filesystem::path shared("/dev/shm");
-        const bool in_memory = place == Place::memory && ::access(shared.c_str(), W_OK) == 0;
-        const std::filesystem::path parent =
-            in_memory ? shared : std::filesystem::temp_directory_path();
-        std::string name = (parent / "convolume-test-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error("mkdtemp failed for " + name);
-        path_ = name;
+        if (place == Place::memory && make_in("/dev/shm")) return;
+        const std::filesystem::path parent = std::filesystem::temp_directory_path();
+        if (!make_in(parent))
+            throw std::runtime_error("no folder could be made in " + parent.string());
     }
     ~TemporaryFolder() {
         std::error_code ignored;
@@ -50,6 +44,19 @@ class TemporaryFolder {
     }
 
   private:
+    /// Returns false if `parent` does not exist or must not be written.
+    bool make_in(const std::filesystem::path& parent) {
+        std::random_device random;
+        std::error_code failure;
+        for (int attempt = 0; attempt < 100; ++attempt) {
+            path_ = parent / ("convolume-test-" + std::to_string(random()));
+            if (!std::filesystem::create_directory(path_, failure)) continue;
+            std::filesystem::permissions(path_, std::filesystem::perms::owner_all, failure);
+            return true;
+        }
+        return false;
+    }
+
     std::filesystem::path path_;
 };
 
