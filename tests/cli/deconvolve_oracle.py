@@ -34,6 +34,7 @@ def close(name, want, got, bound):
 def run(*arguments):
     done = subprocess.run([command, *arguments, "-q", "--overwrite"], capture_output=True, text=True)
     check(done.returncode == 0, arguments, done.returncode, done.stderr)
+    return done.stdout
 
 
 def restored_by_command(*options):
