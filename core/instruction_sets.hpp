@@ -7,8 +7,9 @@
 // Instruction sets between SSE2, SSE4, AVX2 and AVX-512, or beyond, gain nothing here and cost
 // minutes of compilation. Other vector code keeps vectors in arrays, which scalable ones do not
 // allow.
-#define CONVOLUME_SKIPPED_SETS \
-    (HWY_SSSE3 | HWY_AVX3_DL | CONVOLUME_AVX3_ZEN4 | CONVOLUME_AVX3_SPR | CONVOLUME_AVX10_2)
+#define CONVOLUME_SKIPPED_SETS                                                             \
+    (HWY_SSSE3 | CONVOLUME_SSE4 | HWY_AVX3_DL | CONVOLUME_AVX3_ZEN4 | CONVOLUME_AVX3_SPR | \
+     CONVOLUME_AVX10_2)
 #ifdef CONVOLUME_SCALABLE_VECTORS
 #define HWY_DISABLED_TARGETS CONVOLUME_SKIPPED_SETS
 #else
@@ -17,6 +18,13 @@
 #endif
 #include <hwy/detect_targets.h>
 
+// What every x86-64 processor has is SSE2, with which transforms are as fast as with SSE4. Older
+// versions of Highway have no SSE2, and compile scalar code for such processors.
+#ifdef HWY_SSE2
+#define CONVOLUME_SSE4 HWY_SSE4
+#else
+#define CONVOLUME_SSE4 0
+#endif
 // Older versions of Highway have no names for these.
 #ifdef HWY_AVX3_ZEN4
 #define CONVOLUME_AVX3_ZEN4 HWY_AVX3_ZEN4
