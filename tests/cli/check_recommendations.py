@@ -63,8 +63,8 @@ def check_numbers_of_iterations():
     """Runs the commands of how-many-iterations.md, and compares the PSNR of their results with the page's."""
     page = " ".join(next(page for page in PAGES if page.name == "how-many-iterations.md").read_text("utf-8").split())
     quoted = re.search(r"Five iterations .*? ([\d.]+) dB, the recording ([\d.]+) dB.*?Twenty .*? \(([\d.]+) dB\)"
-                       r".*?hundred.*?\(([\d.]+) dB\).*?search finds (\d+) iterations on coarser images and (\d+) on the "
-                       r"image itself \(([\d.]+) dB\)", page)
+                       r".*?hundred.*?\(([\d.]+) dB\).*?search finds (\d+) iterations on coarser images and (\d+) on "
+                       r"the image itself \(([\d.]+) dB\)", page)
     check(quoted, "the page quotes no PSNR")
     if not quoted:
         return
