@@ -18,8 +18,8 @@
 #endif
 #include <hwy/detect_targets.h>
 
-// What every x86-64 processor has is SSE2, with which transforms are as fast as with SSE4. Older
-// versions of Highway have no SSE2, and compile scalar code for such processors.
+// Every x86-64 processor has SSE2, with which transforms are as fast as with SSE4. Older versions
+// of Highway have no SSE2, and compile scalar code for processors without SSE4.
 #ifdef HWY_SSE2
 #define CONVOLUME_SSE4 HWY_SSE4
 #else

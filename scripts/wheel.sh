@@ -66,7 +66,7 @@ if [ -n "$sysroot" ]; then
         -Ccmake.define.Python_EXECUTABLE=$root/build/arm/tools/python3
         -Ccmake.define.Python_INCLUDE_DIR=$sysroot/usr/include/$python
         -Ccmake.define.nanobind_DIR=$("$venv/bin/python" -m nanobind --cmake_dir)"
-    # What scikit-build-core takes as this machine's platform and the extension's ending.
+    # scikit-build-core takes the platform of this machine and the ending of the extension from these.
     export _PYTHON_HOST_PLATFORM=linux-aarch64
     SETUPTOOLS_EXT_SUFFIX=.$(build/arm/tools/python3 -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))').so
     export SETUPTOOLS_EXT_SUFFIX

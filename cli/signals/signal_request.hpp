@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What all commands on 1D signals take: a signal, the file of the result, and options of both.
+// The part of a request that all commands on 1D signals have: the signal, the file of the result,
+// and options of both.
 
 #include <CLI/CLI.hpp>
 #include <string>
