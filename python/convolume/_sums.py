@@ -295,5 +295,9 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
             return out
         execute(planned(method, "error"))
     except BadData:  # the image holds NaN or infinities
-        execute(planned("direct" if options.get("local_nan") else method, "propagate"))
+        if options.get("local_nan"):
+            method = "direct"
+            if resources.device == "auto":  # GPUs add products with zeros beside the taps, which spread NaN
+                resources = resources._replace(device="cpu")
+        execute(planned(method, "propagate"))
     return out

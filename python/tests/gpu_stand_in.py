@@ -233,7 +233,8 @@ def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
     monkeypatch.setattr(SlabConvolver, "made", [])
-    _resample._device_plan.cache_clear()
+    # Without the cache, which would give plans of the stand-in to later tests with arrays on a GPU.
+    monkeypatch.setattr(_resample, "_device_plan", _resample._device_plan.__wrapped__)
     monkeypatch.setitem(sys.modules, "cupy", module)
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
