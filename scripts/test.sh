@@ -43,7 +43,7 @@ case $preset in
     *san) ;;  # builds with sanitizers leave Python out, as a sanitizer must be loaded before it
     # Many files are compiled as one, as in users' builds, which takes half the time. Builds with sanitizers
     # compile each file alone.
-    *) set -- -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DCONVOLUME_BUILD_PYTHON=ON \
+    *) set -- -DCMAKE_UNITY_BUILD=ON -DCONVOLUME_BUILD_PYTHON=ON \
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
