@@ -39,7 +39,7 @@ class GpuNumbers:
     def beside(self, values: np.ndarray) -> "GpuNumbers":
         """Returns a copy of an array of the host in this GPU's memory."""
         if self._is_torch:
-            return GpuNumbers(self.module.from_numpy(np.ascontiguousarray(values)).to(self.array.device), values)
+            return GpuNumbers(self.module.from_numpy(np.asarray(values, order="C")).to(self.array.device), values)
         with self.array.device:
             return GpuNumbers(self.module.asarray(values), values)
 

@@ -24,7 +24,7 @@ def library(request, monkeypatch):
 
 def on_gpu(library, array):
     if library.__name__ == "torch":
-        return library.from_numpy(np.ascontiguousarray(array)).cuda()
+        return library.from_numpy(np.asarray(array, order="C")).cuda()
     return library.numpy.asarray(array) if library.__name__ == "jax" else library.asarray(array)
 
 
