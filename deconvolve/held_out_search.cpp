@@ -35,6 +35,11 @@ constexpr double most_pixels = 1 << 23;
 /// focus. References of many iterations then have the specks of a PSF that is not quite that of the
 /// recording, which are equal in both halves.
 constexpr double first_reference = 80, next_reference = 2.5;
+/// Iterations of the first reference as a multiple of the number that is nearest on the coarser
+/// image, and the least of them. Halves start from the coarser image, and take fewer iterations
+/// than it took.
+constexpr double reference_after_coarser = 1.5;
+constexpr double least_reference = 30;
 constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
 /// Share of a reference's iterations beyond which it has too few of them to judge others: it is
 /// itself blurred, and finds too small a number.
@@ -263,6 +268,32 @@ struct HeldOutSearch::Nearest {
     bool grows = true;   ///< whether all photons bear more iterations than a half
 };
 
+/// Numbers of iterations of one reference after another.
+class HeldOutSearch::References {
+  public:
+    /// `coarser` is the number that is nearest on the coarser image, or 0 if it is not known.
+    References(bool is_plane, int coarser, int limit)
+        : growth_(is_plane ? next_reference_of_plane : next_reference),
+          wanted_(is_plane ? first_reference_of_plane : first_reference),
+          limit_(limit) {
+        if (coarser > 0)
+            wanted_ = std::clamp(reference_after_coarser * coarser,
+                                 std::min(least_reference, wanted_), wanted_);
+    }
+
+    /// Returns the number of the next reference: the limit if it is less than a step away.
+    int next() {
+        const double number = wanted_;
+        wanted_ *= growth_;
+        return limit_ < wanted_ ? limit_ : static_cast<int>(number);
+    }
+    int limit() const { return limit_; }
+
+  private:
+    double growth_, wanted_;
+    int limit_;
+};
+
 HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
                                                    const std::array<Volume, 2>& halves, int most,
                                                    const DeconvolveRun& run,
@@ -316,15 +347,13 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
 }
 
 HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
-                                                   const std::array<Volume, 2>& halves, int limit,
-                                                   const DeconvolveRun& run,
+                                                   const std::array<Volume, 2>& halves,
+                                                   References references, const DeconvolveRun& run,
                                                    const ExecutionContext& context) {
     Nearest nearest;
     double done = 0;
-    const double growth = is_plane_ ? next_reference_of_plane : next_reference;
-    for (double reference = is_plane_ ? first_reference_of_plane : first_reference;;
-         reference *= growth) {
-        const int most = std::min(limit, static_cast<int>(reference));
+    for (;;) {
+        const int most = references.next();
         const Stage stage = compare_halves(level, halves, most, run,
                                            progress_between(context, done, (1 + done) / 2));
         done = (1 + done) / 2;
@@ -332,7 +361,7 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
         nearest.iterations = stage.best;
         if (stage.best <= judged_share * most) return nearest;
         nearest.grows = stage.fits();
-        if (!nearest.grows || most == limit) return nearest;
+        if (!nearest.grows || most == references.limit()) return nearest;
     }
 }
 
@@ -358,7 +387,8 @@ std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
     ExecutionContext own;
     own.stop = context.stop;
     const int limit = problem_.options.coarse_start;
-    const Nearest nearest = find_nearest(level, sums, limit, {}, own);
+    const int coarser = numbers.empty() ? 0 : level.start->level().problem.options.iterations;
+    const Nearest nearest = find_nearest(level, sums, {is_plane_, coarser, limit}, {}, own);
     level.problem.options.iterations = nearest.iterations;
     numbers.insert(numbers.begin(), of_all(nearest, limit));
     return numbers;
@@ -376,8 +406,9 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
     problem_.options.background = image.background;
     problem_.options.gain = photons.gain;
     problem_.options.offset = photons.offset;
+    const int coarser = found.coarse.empty() ? 0 : coarse_->level().problem.options.iterations;
     const Nearest nearest = find_nearest({problem_, *runner_, coarse_.get()}, divided.halves,
-                                         iterations_, run, context);
+                                         {is_plane_, coarser, iterations_}, run, context);
     found.searched = nearest.searched;
     found.iterations = of_all(nearest, iterations_);
     return found;

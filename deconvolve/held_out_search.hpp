@@ -58,16 +58,18 @@ class HeldOutSearch {
   private:
     struct Stage;
     struct Nearest;
+    class References;
 
     HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem, int threads);
     /// Returns the iterations on the second half after which the estimate is nearest to the
     /// reference, which has `most` iterations on the first half.
     Stage compare_halves(const RestoredLevel& level, const std::array<Volume, 2>& halves, int most,
                          const DeconvolveRun& run, const ExecutionContext& context);
-    /// Compares the halves with references of more and more iterations, at most `limit`, until one
-    /// has enough of them.
-    Nearest find_nearest(const RestoredLevel& level, const std::array<Volume, 2>& halves, int limit,
-                         const DeconvolveRun& run, const ExecutionContext& context);
+    /// Compares the halves with references of more and more iterations until one has enough of
+    /// them.
+    Nearest find_nearest(const RestoredLevel& level, const std::array<Volume, 2>& halves,
+                         References references, const DeconvolveRun& run,
+                         const ExecutionContext& context);
     /// Finds the numbers of iterations on a coarse image and on coarser ones, and makes later
     /// iterations on halves start from as many as were nearest.
     std::vector<int> search_coarsely(CoarseStart& start, const std::array<Volume, 2>& halves,
