@@ -48,6 +48,11 @@ class DevicePlanePasses {
     /// Consecutive slots of a ring, from `first` on. Indices are modulo the number of slots.
     struct SlotRange {
         index_t first = 0, count = 0, ring = 0;
+
+        /// Returns the slots of some of the planes, counted from the first one.
+        SlotRange part(const IndexRange& planes) const {
+            return {first + planes.begin, planes.count(), ring};
+        }
     };
 
     /// Throws OutOfMemory if `limit_bytes` are too few. If they are few, each pass along z

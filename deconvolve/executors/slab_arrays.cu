@@ -13,7 +13,6 @@ constexpr index_t sample_bytes = sizeof(float);
 // Transforms planes of an array to spectra, without changing the array.
 void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind kind, const float* first_plane,
           const DevicePlanePasses::SlotRange& slots, cudaStream_t stream) {
-    if (slots.count == 0) return;
     ElementWork work;
     work.newest = const_cast<float*>(first_plane);
     passes.forward(kind, work, slots, stream);
@@ -68,12 +67,13 @@ IndexRange SlabArrays::share(index_t count, const ArraySlab& slab) const {
 
 void SlabArrays::blur(const float* object, float* image) {
     using PlaneKind = DevicePlanePasses::PlaneKind;
-    on_each(slabs_, [&](ArraySlab& slab) {
-        const SlabPasses& passes = slab.passes();
-        load(passes, PlaneKind::object, object + passes.planes().object.begin * object_plane_,
-             passes.object_slots(), slab.stream());
-    });
-    exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+    transform_and_exchange(slabs_, &SlabPlanes::object, &SlabPlanes::seen,
+                           [&](ArraySlab& slab, const IndexRange& planes) {
+                               const SlabPasses& passes = slab.passes();
+                               const index_t first = passes.planes().object.begin + planes.begin;
+                               load(passes, PlaneKind::object, object + first * object_plane_,
+                                    passes.object_slots().part(planes), slab.stream());
+                           });
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         const IndexRange own = passes.planes().image;
@@ -87,12 +87,13 @@ void SlabArrays::blur(const float* object, float* image) {
 
 void SlabArrays::project(const float* image, float* object, std::size_t kernel) {
     using PlaneKind = DevicePlanePasses::PlaneKind;
-    on_each(slabs_, [&](ArraySlab& slab) {
-        const SlabPasses& passes = slab.passes();
-        load(passes, PlaneKind::image, image + passes.planes().image.begin * image_plane_,
-             passes.image_slots(), slab.stream());
-    });
-    exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+    transform_and_exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light,
+                           [&](ArraySlab& slab, const IndexRange& planes) {
+                               const SlabPasses& passes = slab.passes();
+                               const index_t first = passes.planes().image.begin + planes.begin;
+                               load(passes, PlaneKind::image, image + first * image_plane_,
+                                    passes.image_slots().part(planes), slab.stream());
+                           });
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         passes.back(slab.stream(), kernel);

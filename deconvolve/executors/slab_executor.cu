@@ -109,7 +109,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         data_ = place_bytes(true, layout_.image_bytes());
         held_out_ = place_floats(layout_.has_held_out, layout_.pixels());
         weights_ = place_floats(true, layout_.weight_samples());
-        most_sums_ = passes_->most_sums();
+        most_sums_ = plane_ranges * passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
         sums_ = gpu::DeviceMemory(device_, bytes, "sums of a deconvolution");
         if (layout_.keeps_uint16)
@@ -146,14 +146,13 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         }
     }
 
-    /// Makes spectra of an image of ones in the slab's own planes. Pixels that are not compared are
-    /// 0 instead, unless `all` says that every pixel is compared.
-    void load_ones(bool all) {
+    /// Makes spectra of an image of ones in some of the slab's own planes. Pixels that are not
+    /// compared are 0 instead, unless `all` says that every pixel is compared.
+    void load_ones(const IndexRange& some, bool all) {
         ElementWork work;
         work.loads_ones = true;
-        if (!all) work.data = data();
-        if (planes().image.count() == 0) return;
-        passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
+        if (!all) work.data = data() + some.begin * layout_.image_plane();
+        passes_->forward(PlaneKind::image, work, passes_->image_slots().part(some), stream());
     }
     /// Computes the weights: projects back the images of ones of this slab and of its neighbors.
     void find_weights() {
@@ -165,31 +164,43 @@ class SlabExecutor::PassSlab : public DeviceLoops {
                              weights_ + (first + 1) * layout_.plane(), stream());
     }
 
-    /// Makes spectra of the points in the slab's own object planes.
-    void load_point(const StepStart& start) {
-        if (std::exchange(has_point_, false)) return;
-        passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
-                         passes_->object_slots(), stream());
+    /// Makes spectra of the points in some of the slab's own object planes.
+    void load_point(const IndexRange& some, const StepStart& start) {
+        if (has_point_) return;
+        ElementWork work = work_of(ElementKind::load, start);
+        const index_t first = some.begin * layout_.plane();
+        work.newest += first;
+        if (work.before != nullptr) work.before += first;
+        passes_->forward(PlaneKind::object, work, passes_->object_slots().part(some), stream());
     }
-    /// Blurs the points of the slab and its neighbors, divides the image by them, subtracts `less`,
-    /// and makes spectra of the ratio.
-    void compare(const richardson_lucy::PixelModel& model, float held_out_share, float less,
-                 bool sums_misfit) {
+    /// Blurs the points of the slab and its neighbors.
+    void blur() {
+        has_point_ = false;
         compared_ = 0;
-        if (planes().image.count() == 0) return;
-        passes_->blur(stream());
+        if (planes().image.count() > 0) passes_->blur(stream());
+    }
+    /// Divides some of the image's planes by those of the blurred points, subtracts `less`, and
+    /// makes spectra of the ratio.
+    void compare(const IndexRange& some, const richardson_lucy::PixelModel& model,
+                 float held_out_share, float less, bool sums_misfit) {
         ElementWork work;
         work.kind = ElementKind::compare;
-        work.data = data_;
+        const index_t first = some.begin * layout_.image_plane();
+        const auto pixel_bytes =
+            static_cast<index_t>(layout_.keeps_uint16 ? sizeof(std::uint16_t) : sizeof(float));
+        work.data = data_ + first * pixel_bytes;
         work.data_is_uint16 = layout_.keeps_uint16;
-        work.held_out = held_out_share > 0 ? held_out() : nullptr;
+        work.held_out = held_out_share > 0 ? held_out() + first : nullptr;
         work.elements.held_out_share = held_out_share;
         work.elements.model = model;
         work.elements.less = less;
         work.elements.sums_misfit = sums_misfit;
-        compared_ = passes_->inverse(PlaneKind::image, work, passes_->image_slots(),
-                                     sums_.as<double>(), stream());
-        fetch(0, compared_, has_compared_);
+        compared_ += passes_->inverse(PlaneKind::image, work, passes_->image_slots().part(some),
+                                      sums_.as<double>() + 2 * compared_, stream());
+    }
+    /// Enqueues the copy of the sums of all comparisons since blur() to the host.
+    void fetch_compared() {
+        if (compared_ > 0) fetch(0, compared_, has_compared_);
     }
     /// Projects the ratio back and takes the step.
     void step(const StepStart& start) {
@@ -219,6 +230,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 
     /// Events: the slab's own spectra are ready, and the slab has fetched its neighbors' spectra.
     gpu::CudaEvent ready, fetched;
+    gpu::CudaStream copies;
 
   private:
     static constexpr index_t staged_at_once = index_t{1} << 20;
@@ -361,8 +373,10 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     held_out_share_ = held_out_share;
     if (!has_weights_)
         with_workspace([&](bool) {
-            on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
-            exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+            transform_and_exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light,
+                                   [&](PassSlab& slab, const IndexRange& planes) {
+                                       slab.load_ones(planes, compares_all_);
+                                   });
             on_each(slabs_, [](PassSlab& slab) { slab.find_weights(); });
         });
     has_weights_ = compares_all_;
@@ -380,16 +394,18 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
 
 StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto compare = [&] {
-        on_each(slabs_, [&](PassSlab& slab) { slab.load_point(start); });
-        exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
-        on_each(slabs_, [&](PassSlab& slab) {
-            slab.compare(model_, held_out_share_, start.unmatched ? 1 : 0, !start.skips_misfit);
-        });
+        transform_and_exchange(
+            slabs_, &SlabPlanes::object, &SlabPlanes::seen,
+            [&](PassSlab& slab, const IndexRange& planes) { slab.load_point(planes, start); });
+        on_each(slabs_, [](PassSlab& slab) { slab.blur(); });
+        transform_and_exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light,
+                               [&](PassSlab& slab, const IndexRange& planes) {
+                                   slab.compare(planes, model_, held_out_share_,
+                                                start.unmatched ? 1 : 0, !start.skips_misfit);
+                               });
+        on_each(slabs_, [](PassSlab& slab) { slab.fetch_compared(); });
     };
-    const auto step = [&] {
-        exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
-        on_each(slabs_, [&](PassSlab& slab) { slab.step(start); });
-    };
+    const auto step = [&] { on_each(slabs_, [&](PassSlab& slab) { slab.step(start); }); };
     // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
     const bool certain = start.objective_limit == std::numeric_limits<double>::infinity();
     with_workspace([&](bool is_unchanged) {

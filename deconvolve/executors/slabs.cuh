@@ -68,8 +68,8 @@ class SlabPasses : public DevicePlanePasses {
 };
 
 // Halo exchange between slabs: from GPU to GPU if these have access to each other, else through the
-// host. A slab offers device(), stream(), passes() (SlabPasses) and the events `ready` and
-// `fetched`.
+// host. A slab offers device(), stream(), passes() (SlabPasses), a stream for `copies`, and the
+// events `ready` and `fetched`.
 
 /// The GPU of a slab, the memory that it may take there, and the workspace that it shares; null: it
 /// has a workspace of its own.
@@ -142,35 +142,75 @@ void wait_for_each_other(const std::vector<std::unique_ptr<Slab>>& slabs) {
     });
 }
 
-/// Fills the slots of the planes that each slab needs (`needed`) from the slabs that own these
-/// planes (`own`).
+/// Planes of a slab, counted from its first own one, in the order in which their spectra are made:
+/// those that other slabs fetch, then all others.
+struct PlaneOrder {
+    IndexRange low, high;  ///< planes that slabs with lower and with higher planes fetch
+    IndexRange others;
+};
+
+/// The largest number of ranges of a PlaneOrder.
+inline constexpr index_t plane_ranges = 3;
+
 template <class Slab>
-void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
-                    IndexRange SlabPlanes::*needed) {
+PlaneOrder plane_order(const std::vector<std::unique_ptr<Slab>>& slabs, const Slab& slab,
+                       IndexRange SlabPlanes::*own, IndexRange SlabPlanes::*needed) {
+    const IndexRange all = slab.passes().planes().*own;
+    index_t low = all.begin, high = all.end;
+    for (const auto& other : slabs) {
+        const SlabPlanes& planes = other->passes().planes();
+        const IndexRange fetched = (planes.*needed).within(all);
+        if (other.get() == &slab || fetched.count() == 0) continue;
+        if ((planes.*own).begin < all.begin)
+            low = std::max(low, fetched.end);
+        else
+            high = std::min(high, fetched.begin);
+    }
+    if (low >= high) return {{0, all.count()}, {}, {}};
+    return {
+        {0, low - all.begin}, {high - all.begin, all.count()}, {low - all.begin, high - all.begin}};
+}
+
+/// Makes the spectra of each slab's own planes (`own`) by transform(slab, planes), and fills the
+/// slots of all planes that the slab needs (`needed`) from the slabs that own them. These planes
+/// are transformed first, so that GPUs copy them while they transform the others.
+template <class Slab, class Transform>
+void transform_and_exchange(const std::vector<std::unique_ptr<Slab>>& slabs,
+                            IndexRange SlabPlanes::*own, IndexRange SlabPlanes::*needed,
+                            const Transform& transform) {
+    on_each(slabs, [&](Slab& slab) {
+        const PlaneOrder order = plane_order(slabs, slab, own, needed);
+        const auto transform_some = [&](const IndexRange& planes) {
+            if (planes.count() > 0) transform(slab, planes);
+        };
+        transform_some(order.low);
+        transform_some(order.high);
+        if (slabs.size() > 1) slab.ready.record(slab.stream());
+        transform_some(order.others);
+    });
     if (slabs.size() == 1) return;
-    on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
         const SlabPasses& to = slab.passes();
         const IndexRange needed_planes = to.planes().*needed;
+        slab.ready.make_wait(slab.copies);  // earlier passes still read the slots
         for (const auto& other : slabs) {
             const SlabPasses& from = other->passes();
             const IndexRange fetched_planes = needed_planes.within(from.planes().*own);
             if (other.get() == &slab || fetched_planes.count() == 0) continue;
-            other->ready.make_wait(slab.stream());
+            other->ready.make_wait(slab.copies);
             gpu::check(cudaMemcpyPeerAsync(
                            to.slot(fetched_planes.begin - needed_planes.begin), slab.device(),
                            from.slot(fetched_planes.begin - (from.planes().*needed).begin),
                            other->device(),
                            static_cast<std::size_t>(fetched_planes.count() * to.slot_bytes()),
-                           slab.stream()),
+                           slab.copies),
                        "copying from GPU to GPU");
         }
-        slab.fetched.record(slab.stream());
+        slab.fetched.record(slab.copies);
     });
-    // A slab must not overwrite planes that another one still fetches.
+    // A slab must have its planes, and must not overwrite planes that another one still fetches.
     on_each(slabs, [&](Slab& slab) {
-        for (const auto& other : slabs)
-            if (other.get() != &slab) other->fetched.make_wait(slab.stream());
+        for (const auto& other : slabs) other->fetched.make_wait(slab.stream());
     });
 }
 
@@ -246,6 +286,7 @@ class SlabArrays {
         using DeviceLoops::stream;
         const SlabPasses& passes() const { return passes_; }
 
+        gpu::CudaStream copies;
         gpu::CudaEvent ready, fetched;
 
       private:
