@@ -172,7 +172,7 @@ TEST_CASE("deconvolve: the report has the method, iterations and likelihood") {
     CHECK(contains(verbose.err, "iteration 3 of 3, log-likelihood -"));
     CHECK(contains(verbose.err, "object"));
     const CommandResult held = inputs.run({"-v", "--stop", "auto", "--gain", "2"});
-    CHECK(contains(held.err, "search, iteration 1 of 80, log-likelihood -"));
+    CHECK(contains(held.err, "search, iteration 1 of 30, log-likelihood -"));
     CHECK(contains(held.err, ", gain 2"));
     const CommandResult quiet = inputs.run({"-q", "--iterations", "3"});
     CHECK(quiet.err.empty());

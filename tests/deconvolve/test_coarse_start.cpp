@@ -240,7 +240,7 @@ DeconvolveOptions options_of_search() {
 
 TEST_CASE("search: the number of iterations follows from halves of the photons and from haze") {
     Random random(test_seed("coarse number"));
-    const std::vector<int> of_plane{25, 50, 100}, of_stack{80, 100};
+    const std::vector<int> of_plane{25, 50, 100}, of_stack{100};
     for (const auto& [psf, planes, references] : {std::tuple{wide_psf(), 1, of_plane},
                                                   {hazy_psf(), 1, of_plane},
                                                   {hazy_psf(), 2, of_stack}}) {
@@ -277,10 +277,13 @@ TEST_CASE("coarse start: a search finds the number of iterations on a coarser im
         DeconvolveOptions of_sums = options_of_search();
         of_sums.background = 4 * 2;
         of_sums.center = problem.options.center;
-        const int on_coarse = nearest_of(sums, to_array(std::as_const(problem.psf).view()), of_sums,
-                                         {std::min(most, 80), most});
+        const int on_coarse =
+            nearest_of(sums, to_array(std::as_const(problem.psf).view()), of_sums, {most});
         options.coarse_start = on_coarse;
-        const int on_fine = nearest_of(halves, psf, options, {80, 100});
+        std::vector<int> references{100};
+        const double first = std::clamp(1.5 * on_coarse, 30.0, 80.0);
+        if (2.5 * first <= 100) references.insert(references.begin(), static_cast<int>(first));
+        const int on_fine = nearest_of(halves, psf, options, references);
         options.coarse_start = 90;
         options.hold_out = true;
         const DeconvolveReport found = deconvolved(image, psf, options, cpu_only()).report;
