@@ -35,12 +35,12 @@ constexpr double most_pixels = 1 << 23;
 /// focus. References of many iterations then have the specks of a PSF that is not quite that of the
 /// recording, which are equal in both halves.
 constexpr double first_reference = 80, next_reference = 2.5;
-/// Iterations of the first reference as a multiple of the number that is nearest on the coarser
-/// image, and the least of them. Halves start from the coarser image, and take fewer iterations
-/// than it took.
+constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
+/// Iterations of the first reference if the coarser image was searched: as a multiple of the number
+/// that is nearest on the coarser image, and the least of them. Halves start from the coarser
+/// image, and take fewer iterations than it took.
 constexpr double reference_after_coarser = 1.5;
 constexpr double least_reference = 30;
-constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
 /// Share of a reference's iterations beyond which it has too few of them to judge others: it is
 /// itself blurred, and finds too small a number.
 constexpr double judged_share = 0.5;
