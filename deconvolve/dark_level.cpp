@@ -25,11 +25,18 @@ constexpr int sparse_iterations = 32;
 // Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
 // cells, nuclei and shells less than 2.5.
 constexpr double sparse_contrast = 2.8;
-// Share of a sparse specimen's voxels that are darker than haze which counts as background, for
-// images of many photons and of few: their mean light relative to its noise is at least, or at
-// most, that of the limits. Chosen by the light of results: bench/restoration/compare.py.
-constexpr double darker_than_haze_of_many = 0.01, darker_than_haze_of_few = 0.375;
-constexpr double many_photons = 3.4, few_photons = 1.7;
+// Share of a sparse specimen's voxels that are darker than haze which counts as background: less
+// for more light, which is its mean relative to its noise. Chosen by the light of results:
+// bench/restoration/compare.py.
+constexpr double least_darker = 0.01;
+// Lines: a number over the light, up to the largest share. All of it counts from a contrast on.
+constexpr double darker_times_light = 0.75, most_darker_than_lines = 0.3;
+constexpr double clear_contrast = 5;
+// Points, which have more contrast than lines: the largest share up to a light, the least one from
+// another light on.
+constexpr double point_contrast = 20;
+constexpr double most_darker_than_points = 0.375;
+constexpr double little_light = 1.7, much_light = 3.4;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
@@ -102,6 +109,19 @@ double contrast_of(const Volume& estimate) {
         squares += value * value;
     }
     return sum > 0 ? static_cast<double>(count) * squares / (sum * sum) : 0;
+}
+
+// Returns the share of a sparse specimen's voxels that are darker than its background.
+double share_of_darker(double contrast, double light) {
+    const auto between = [](double value, double from, double to) {
+        return std::clamp((value - from) / (to - from), 0.0, 1.0);
+    };
+    if (contrast < point_contrast) {
+        const double share = std::min(most_darker_than_lines, darker_times_light / light);
+        return std::max(least_darker, share * between(contrast, sparse_contrast, clear_contrast));
+    }
+    return std::lerp(most_darker_than_points, least_darker,
+                     between(light, little_light, much_light));
 }
 
 }  // namespace
@@ -212,12 +232,11 @@ HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
     const double dark = offset + dark_quantile(hazy, darker_share) / pixels;
     if (!has_haze_) return {dark, dark};
     const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
-    if (contrast_of(estimate) < sparse_contrast) return {dark, dark};
+    const double contrast = contrast_of(estimate);
+    if (contrast < sparse_contrast) return {dark, dark};
     const double mean = mean_of(coarse) / pixels;
     const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
-    const double few =
-        std::clamp((many_photons - light_to_noise) / (many_photons - few_photons), 0.0, 1.0);
-    const double share = std::lerp(darker_than_haze_of_many, darker_than_haze_of_few, few);
+    const double share = share_of_darker(contrast, light_to_noise);
     return {dark + dark_quantile(estimate, share) / pixels, dark, true};
 }
 
