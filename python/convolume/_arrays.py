@@ -34,11 +34,12 @@ def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def readable(array: Any, what: str) -> np.ndarray:
-    """Returns `array` as a NumPy array of one of TYPES. Such an array is returned itself, with any strides.
+    """Returns `array` as a NumPy array of one of TYPES. Such an array is returned itself, with any strides of
+    whole samples.
 
     `what` names the array in errors.
     """
-    if type(array) is np.ndarray and array.dtype in TYPES:
+    if type(array) is np.ndarray and array.dtype in TYPES and _has_whole_strides(array):
         return array
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
@@ -47,6 +48,16 @@ def readable(array: Any, what: str) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         array = from_others(array, what)
     return _converted(array, what)
+
+
+def _has_whole_strides(array: np.ndarray) -> bool:
+    """Tells whether samples are whole numbers of samples apart. A field of packed records may lack this."""
+    return array.flags.c_contiguous or all(stride % array.itemsize == 0 for stride in array.strides)
+
+
+def with_whole_strides(array: np.ndarray) -> np.ndarray:
+    """Returns the array, or a copy if its samples are not whole numbers of samples apart."""
+    return array if _has_whole_strides(array) else array.copy()
 
 
 def from_others(array: Any, what: str) -> np.ndarray:
@@ -67,7 +78,7 @@ def _converted(array: np.ndarray, what: str) -> np.ndarray:
         array = array.astype(array.dtype.newbyteorder("="))
     dtype = array.dtype
     if dtype in TYPES:
-        return array
+        return with_whole_strides(array)
     if dtype.kind == "b":
         return array.view(np.uint8)
     if dtype.kind == "f" and dtype.itemsize == 2:
@@ -142,6 +153,9 @@ def writable(out: Any, shape: tuple[int, ...], *others: np.dtype[Any]) -> np.nda
         raise InvalidArgument(f"out is of type {array.dtype}, which results are not written in")
     if not array.flags.writeable:
         raise InvalidArgument("out cannot be written: its memory is read-only")
+    if not _has_whole_strides(array):
+        raise InvalidArgument(f"out has strides of {array.strides} bytes, which are no whole samples of {array.itemsize}: "
+                              "take an array of its own, and copy the result")
     return array
 
 

@@ -2,6 +2,7 @@
 """Polyphase filter banks: signals divided into channels, and put together again."""
 
 import importlib
+import operator
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -77,7 +78,10 @@ def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.Ch
     keywords = ("taps_per_channel", "step", "first", "window", "precision", "interleaved", "nan")
     options = _core.ChannelizerOptions(**{name: arguments[name] for name in keywords
                                           if arguments.get(name) is not None})
-    options.channels = channels
+    try:
+        options.channels = operator.index(channels)
+    except TypeError:
+        raise InvalidArgument(f"channels is {channels!r}: give a whole number") from None
     options.prototype = taps_of(arguments.get("prototype"), "the prototype")
     return options
 

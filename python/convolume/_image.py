@@ -2,6 +2,7 @@
 """An image with its axes and voxel size, in memory or in a file."""
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -258,6 +259,9 @@ def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> No
     spatial = [axis for axis in "ZYX" if axis in axes]
     if len(spacing) != len(spatial):
         raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
+    if any(length is not None and not 0 < length < math.inf for length in spacing):
+        raise InvalidArgument(f"spacing {tuple(spacing)} has lengths that are not positive: give µm, or None where one "
+                              "is not known")
     lengths = dict(zip(spatial, spacing))
     metadata.spacing = tuple(lengths.get(axis) for axis in "ZYX")
     metadata.unit = "um"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrays say about themselves: the letters of their axes and their voxel sizes."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,10 @@ def chosen_axes(axes: Sequence[int] | int | None, image: Any, dimensions: int, k
             raise InvalidArgument(f"the kernel has {kernel_dimensions} dimensions and the image only {dimensions}")
         found = list(range(dimensions - kernel_dimensions, dimensions))
     else:
-        given = [axes] if isinstance(axes, int) else list(axes)
+        try:
+            given = [operator.index(axis) for axis in (axes if isinstance(axes, Iterable) else [axes])]
+        except TypeError:
+            raise InvalidArgument(f"axes is {axes!r}: give a whole number for each axis") from None
         found = [axis + dimensions if axis < 0 else axis for axis in given]
         if any(not 0 <= axis < dimensions for axis in found) or len(set(found)) != len(found):
             raise InvalidArgument(f"axes {tuple(given)} do not name axes of an image of {dimensions} dimensions once "

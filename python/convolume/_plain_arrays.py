@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, writable
+from ._arrays import TYPES, with_whole_strides, writable
 from ._errors import Error, warn_of_clamped, warn_of_nonfinite
 from ._problem import CommonKeywords, Operation, Problem, result_shape
 from ._psf import Kernel
@@ -37,7 +37,7 @@ class AlikeCalls(NamedTuple):
             if self.device == "auto":
                 log_absent_gpu()
         result = np.empty(self.shape, self.dtype) if out is None else writable(out, self.shape)
-        done = self.convolution.execute(image, kernel, result)
+        done = self.convolution.execute(with_whole_strides(image), with_whole_strides(kernel), result)
         warn_of_nonfinite(done.nonfinite_inputs, self.nan)
         warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
         return result if out is None else out

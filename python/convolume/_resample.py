@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, real_type
+from ._arrays import TYPES, real_type, with_whole_strides
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._run import Device, parse_device, thread_count
@@ -41,7 +41,7 @@ class Resampling(NamedTuple):
 def _computable(array: np.ndarray) -> np.ndarray:
     """Returns an array in a type that the library reads."""
     if array.dtype in TYPES and array.dtype.isnative:
-        return array
+        return with_whole_strides(array)
     if array.dtype.char == "e" or array.dtype.kind == "b":
         return array.astype(np.float32)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+
 from . import _core
 from ._errors import InvalidArgument, Unavailable
 
@@ -123,6 +125,9 @@ def check_fork(kind: str) -> None:
 def thread_count(workers: int | None) -> int:
     if workers is None:
         return 0
+    if not isinstance(workers, (int, np.integer)):
+        raise InvalidArgument(f"workers is {workers!r}: give a whole number, or None for all processors")
+    workers = int(workers)
     if workers < 0:  # -1 is all processors, -2 all but one, as in scipy.fft
         workers += len(os.sched_getaffinity(0)) + 1
     if workers < 1:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, ArrayForm, from_others, give_back, readable
+from ._arrays import TYPES, ArrayForm, from_others, give_back, readable, with_whole_strides
 from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
@@ -136,7 +136,8 @@ def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device:
         return None
     result = np.empty(small.shape, small.dtype) if out is None else out
     try:
-        return result if _core.convolve_small(image, kernel, small.options, result) else None
+        return result if _core.convolve_small(with_whole_strides(image), with_whole_strides(kernel),
+                                              small.options, result) else None
     except BadData:  # a kernel of zeros, or with NaN
         return None
 

@@ -343,6 +343,26 @@ def test_refused_in_one_sentence(case):
     assert "\n" not in str(refused.value)
 
 
+def test_fields_of_packed_records(random):
+    """Their samples are not whole numbers of samples apart."""
+    records = np.zeros(60, [("flag", "u1"), ("value", "f4")])
+    records["value"] = random.random(60, np.float32)
+    field, taps = records["value"], np.array([1.0, 2.0, 3.0])
+    want = np.convolve(field, taps)
+    assert np.allclose(convolume.convolve(field, taps, mode="full", device="cpu"), want)
+    assert np.allclose(convolume.convolve(field, field[:3], mode="full", device="cpu"), np.convolve(field, field[:3]))
+    assert np.allclose(convolume.filter_bank(field, [taps], device="cpu"), np.convolve(field, taps, "same"))
+    with pytest.raises(convolume.InvalidArgument, match="no whole samples of 4"):
+        convolume.convolve(field, taps, out=field, device="cpu")
+
+
+@pytest.mark.parametrize("keywords, message", [({"axes": 1.5}, "axes is 1.5"), ({"axes": (0, "x")}, "axes is"),
+                                               ({"workers": "2"}, "workers is '2'")])
+def test_numbers_of_other_types_are_refused(keywords, message):
+    with pytest.raises(convolume.InvalidArgument, match=message):
+        convolume.convolve(np.ones((4, 4)), np.ones(2 if "axes" in keywords else (2, 2)), **keywords)
+
+
 def test_no_gpu_is_said():
     if convolume.gpu_devices():
         pytest.skip("there is a GPU")
