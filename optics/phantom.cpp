@@ -11,6 +11,7 @@
 
 #include "convolume/error.hpp"
 #include "core/option_names.hpp"
+#include "core/stop_scope.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "optics/phantom_object.hpp"
@@ -223,6 +224,9 @@ class PlaneBodies {
 
 }  // namespace
 
+/// Objects are placed without a look at a requested stop: some milliseconds.
+static constexpr index_t objects_between_stops = 4096;
+
 struct Phantom::Impl {
     /// Range [begin, end) of the planes that object `number` may touch.
     struct ObjectPlaneRange {
@@ -246,6 +250,7 @@ Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
     const index_t count = optics::object_count(options);
     plane_ranges.reserve(static_cast<std::size_t>(count));
     for (index_t number = 0; number < count; ++number) {
+        if (number % objects_between_stops == 0) throw_if_stopped();
         const PhantomObject object = optics::place_object(options, number);
         const auto [low, high] = optics::z_range_um(options, number, object);
         // A body adds light up to almost one voxel beyond its edge.
@@ -260,8 +265,10 @@ Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
                   return std::pair(a.begin, a.number) < std::pair(b.begin, b.number);
               });
     objects.reserve(plane_ranges.size());
-    for (const ObjectPlaneRange& reach : plane_ranges)
+    for (const ObjectPlaneRange& reach : plane_ranges) {
+        if (objects.size() % objects_between_stops == 0) throw_if_stopped();
         objects.push_back(optics::place_object(options, reach.number));
+    }
 }
 
 /// Adds the bodies of all objects that may touch planes [z_begin, z_end).
@@ -270,9 +277,10 @@ void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plan
         plane_ranges.begin(), plane_ranges.end(), z_begin - max_planes,
         [](const ObjectPlaneRange& reach, index_t plane) { return reach.begin < plane; });
     for (auto reach = first; reach != plane_ranges.end() && reach->begin < z_end; ++reach) {
+        const auto number = static_cast<std::size_t>(reach - plane_ranges.begin());
+        if (number % objects_between_stops == 0) throw_if_stopped();
         if (reach->end <= z_begin) continue;
-        const PhantomObject& object =
-            objects[static_cast<std::size_t>(reach - plane_ranges.begin())];
+        const PhantomObject& object = objects[number];
         optics::for_each_equal_bodies(
             options, reach->number, object,
             [&](const optics::EqualBodies& bodies) { plane_bodies.add(bodies); });

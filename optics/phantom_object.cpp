@@ -150,6 +150,12 @@ double grid_value(std::uint64_t seed, index_t z, index_t y, index_t x) {
     return RandomDraws(seed, DrawPurpose::texture, packed_index).uniform(-1, 1);
 }
 
+/// Returns the number of objects that the volume of a phantom would have.
+double wanted_objects(const PhantomOptions& options) {
+    const double volume = extent_um(options, 0) * extent_um(options, 1) * extent_um(options, 2);
+    return std::round(volume / 1000 * defaults_of(options.kind).per_1000_um3);
+}
+
 }  // namespace
 
 void check_phantom(const PhantomOptions& options) {
@@ -164,6 +170,13 @@ void check_phantom(const PhantomOptions& options) {
                       options.voxel[axis], "give a positive length up to 10000");
     }
     static_cast<void>(element_count(options.shape));
+    if (!options.count && wanted_objects(options) > static_cast<double>(max_objects))
+        throw InvalidArgument(
+            message("a phantom of ", to_string(options.shape), " voxels of ", options.voxel.z_um,
+                    " × ", options.voxel.y_um, " × ", options.voxel.x_um, " µm would have ",
+                    wanted_objects(options),
+                    " objects: check the unit of the voxel size, or give the number of objects, up "
+                    "to 100000000"));
     if (options.count)
         refuse_unless(*options.count >= 0 && *options.count <= max_objects, "number of objects",
                       static_cast<double>(*options.count), "give 0 to 100000000");
@@ -187,9 +200,7 @@ void check_phantom(const PhantomOptions& options) {
 
 index_t object_count(const PhantomOptions& options) {
     if (options.count) return *options.count;
-    const double volume = extent_um(options, 0) * extent_um(options, 1) * extent_um(options, 2);
-    const double wanted = std::round(volume / 1000 * defaults_of(options.kind).per_1000_um3);
-    return static_cast<index_t>(std::clamp(wanted, 1.0, static_cast<double>(max_objects)));
+    return static_cast<index_t>(std::max(wanted_objects(options), 1.0));
 }
 
 PhantomObject place_object(const PhantomOptions& options, index_t number) {

@@ -343,6 +343,7 @@ TEST_CASE("impossible phantoms are refused") {
     refused([](PhantomOptions& o) { o.shape = {index_t{1} << 31, index_t{1} << 31, 4}; });
     refused([](PhantomOptions& o) { o.voxel.z_um = 0; });
     refused([](PhantomOptions& o) { o.voxel.x_um = std::nan(""); });
+    refused([](PhantomOptions& o) { o.voxel = {1e4, 1e4, 1e4}; });  // 10⁹ beads
     refused([](PhantomOptions& o) { o.count = -1; });
     refused([](PhantomOptions& o) { o.count = 100'000'001; });
     refused([](PhantomOptions& o) { o.radius_um = 0; });
