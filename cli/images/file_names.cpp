@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -122,6 +123,19 @@ std::string fill_pattern(std::string_view pattern, const Value& value) {
     return text;
 }
 
+/// Whether the files that a pattern names have an extension: that of a format, or letters after a
+/// dot, which may be meant as one.
+bool has_extension(std::string_view pattern) {
+    const std::string file = io::parse_path(std::string(pattern)).file;
+    if (file.ends_with("{name}")) return true;
+    for (const std::string_view extension : extensions)
+        if (file.ends_with(extension)) return true;
+    const auto dot = file.find_last_of("./}");
+    const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+    return dot != std::string::npos && file[dot] == '.' && dot + 1 < file.size() &&
+           std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), is_letter);
+}
+
 }  // namespace
 
 bool is_pattern(const std::string& path) {
@@ -159,8 +173,6 @@ std::string output_name(std::string_view pattern, const NumberedImage& file) {
     const OutputNameFields fields = fields_of(file.image);
     std::string index = std::to_string(file.index);
     index.insert(0, std::to_string(file.count - 1).size() - index.size(), '0');
-    const std::string fixed_text = fill_pattern(pattern, [](std::string_view) { return ""; });
-    const bool extended = fixed_text.find('.') != std::string::npos || pattern.ends_with("{name}");
     return fill_pattern(pattern,
                         [&](std::string_view field) {
                             if (field == "stem") return fields.stem;
@@ -168,7 +180,7 @@ std::string output_name(std::string_view pattern, const NumberedImage& file) {
                             if (field == "index") return index;
                             return fields.dataset;
                         }) +
-           (extended ? "" : fields.extension);
+           (has_extension(pattern) ? "" : fields.extension);
 }
 
 std::string marked_name(const std::string& path, std::string_view mark) {

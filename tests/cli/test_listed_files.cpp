@@ -176,6 +176,11 @@ TEST_CASE("outputs are named by their pattern") {
     CHECK(name("{index}-{name}.npy", "in/a.tif") == "07-a.tif.npy");
     CHECK(name("{name}", "in/a.ome.tif") == "a.ome.tif");
     CHECK(name("all.h5:/{stem}", "in/a.tif") == "all.h5:/a");
+    CHECK(name("{stem}_v1.2", "in/a.tif") == "a_v1.2.tif");
+    CHECK(name("v1.0/{stem}", "in/a.npy") == "v1.0/a.npy");
+    CHECK(name("../{stem}_x", "in/a.tif") == "../a_x.tif");
+    CHECK(name("{stem}.tiff", "in/a.npy") == "a.tiff");
+    CHECK(name("{stem}.png", "in/a.npy") == "a.png");  // refused when it is written
     for (const char* wrong : {"", "{stem", "stem}", "{stems}", "{{stem}}", "{}"})
         CHECK(contains(
             message_of<InvalidArgument>([&] { parse_output_name("--output-name", wrong); }),
