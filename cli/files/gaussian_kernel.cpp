@@ -60,7 +60,9 @@ GaussianWidth parse_gaussian_width(std::string_view option, const std::string& t
     width.sigma = parse_lengths_um(option, has_unit ? typed : typed + "um");
     for (const double sigma : width.sigma)
         if (!(sigma >= 0) || !(sigma < 1e6))
-            throw InvalidArgument(message(option, " is from 0, not \"", text, "\"; correct it"));
+            throw InvalidArgument(message(option,
+                                          " is from 0 to less than 1000000 µm or pixels, not \"",
+                                          text, "\"; correct it"));
     return width;
 }
 

@@ -82,19 +82,13 @@ void add_picture_options(CLI::App& app, const char* group, PreviewRequest& reque
         add_parsed(app, "--limits", request.limits, parse_limits, "LOW,HIGH",
                    "Values drawn darkest and brightest (default: percentiles 1 and 99.9 of each "
                    "channel)"));
-    grouped(
-        app.add_option("--gamma", request.style.gamma, "Brightness = fraction^GAMMA (default 1)")
-            ->check(CLI::PositiveNumber)
-            ->type_name("GAMMA"));
-    grouped(app.add_option("--log", request.decades,
-                           "Logarithmic scale of this many decades (default: linear; PSF: 4)")
-                ->check(CLI::PositiveNumber)
-                ->excludes(limits)
-                ->type_name("DECADES"));
-    grouped(
-        app.add_option("--scale", request.style.zoom, "Picture pixels for the smallest voxel side")
-            ->check(CLI::PositiveNumber)
-            ->type_name("PIXELS"));
+    grouped(add_parsed(app, "--gamma", request.style.gamma, parse_above_zero, "GAMMA",
+                       "Brightness = fraction^GAMMA (default 1)"));
+    grouped(add_parsed(app, "--log", request.decades, parse_above_zero, "DECADES",
+                       "Logarithmic scale of this many decades (default: linear; PSF: 4)")
+                ->excludes(limits));
+    grouped(add_parsed(app, "--scale", request.style.zoom, parse_above_zero, "PIXELS",
+                       "Picture pixels for the smallest voxel side"));
     add_scale_bar_option(app, group, request.style);
     grouped(app.add_option("--title", request.titles,
                            "Title of the first stack instead of its file name; again for the next")

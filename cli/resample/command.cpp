@@ -55,6 +55,9 @@ void ResampleSteps::open(const ExecutionContext& context) {
     if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
         throw InvalidArgument(message("standard input and output hold one signal, and here are ",
                                       signal_info_.signals(), "; name files"));
+    if (!rate_hz_ && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
+        throw InvalidArgument(message("a WAV file names its sampling rate, and \"", request_.signal,
+                                      "\" does not say its own; add --input-rate HZ"));
     if (request_.filter.empty()) return;
     const auto filter = io::open_signal(request_.filter, {});
     const io::SignalInfo& info = filter->info();

@@ -91,9 +91,11 @@ std::string sentence_of(const std::exception& error, const HasOption& has_option
     if (is_a<Cancelled>(error) && !is_a<Interrupted>(error))
         text = "interrupted; nothing was written";
     else if (is_a<std::bad_alloc>(error))
-        text = "the system refused memory; close other programs or set --max-host-mem";
+        text = message("the system refused memory; close other programs",
+                       has_option("--max-host-mem") ? " or set --max-host-mem" : "");
     else if (is_refused_thread(error))
-        text = "the system refused a thread; close other programs or set --threads";
+        text = message("the system refused a thread; close other programs",
+                       has_option("--threads") ? " or set --threads" : "");
     else if (exit_code_of(error) == ExitCode::internal && !is_a<FilesFailed>(error))
         text = "internal error, please report it with the command you ran: " + text;
     else if (const auto* const known = dynamic_cast<const Error*>(&error))

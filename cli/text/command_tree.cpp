@@ -20,15 +20,6 @@ std::vector<std::string> pieces_of(const std::string& text, char separator) {
     return pieces;
 }
 
-/// Returns the placeholder without the name of the check CLI::PositiveNumber, which the parser
-/// appends. No other check is used.
-std::string placeholder(const CLI::Option& option) {
-    constexpr std::string_view check = ":POSITIVE";
-    std::string type = option.get_type_name();
-    if (type.ends_with(check)) type.resize(type.size() - check.size());
-    return type;
-}
-
 /// Returns the words among the alternatives of a placeholder such as "auto|cpu|gpu:0,1".
 std::vector<std::string> words_of(const std::string& value) {
     std::vector<std::string> words;
@@ -73,7 +64,7 @@ DescribedOption describe(const CLI::Option& option) {
     one.help = option.get_description();
     for (const std::string& name : option.get_snames()) one.flags.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) one.flags.push_back("--" + name);
-    if (option.get_items_expected_max() > 0) one.value = placeholder(option);
+    if (option.get_items_expected_max() > 0) one.value = option.get_type_name();
     one.choices = words_of(one.value);
     one.takes_file = is_file(one.value);
     if (option.get_required()) one.help += " (required)";

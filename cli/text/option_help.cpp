@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/text/option_help.hpp"
 
+#include <cmath>
+
 namespace convolume::cli {
 
 double parse_number(std::string_view option, const std::string& text) {
     return parse_number_or("", option, text);
 }
 
+double parse_above_zero(std::string_view option, const std::string& text) {
+    const double value = parse_number(option, text);
+    if (!(value > 0) || std::isinf(value))
+        throw InvalidArgument(
+            message(option, " is a number above 0, not \"", text, "\"; correct it"));
+    return value;
+}
+
 double parse_number_or(std::string_view word, std::string_view option, const std::string& text) {
     double value = 0;
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
+    if (parsed.ec != std::errc() || parsed.ptr != end || std::isnan(value))
         throw InvalidArgument(message(option, " is a number", word.empty() ? "" : " or ", word,
                                       ", not \"", text, "\"; correct it"));
     return value;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,6 +44,10 @@ Integer parse_positive(std::string_view option, const std::string& text) {
     Integer value = 0;
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec == std::errc::result_out_of_range && parsed.ptr == end && text[0] != '-')
+        throw InvalidArgument(message(option, " is a whole number from 1 to ",
+                                      std::numeric_limits<Integer>::max(), ", not \"", text,
+                                      "\"; correct it"));
     if (parsed.ec != std::errc() || parsed.ptr != end || value < 1)
         throw InvalidArgument(
             message(option, " is a whole number from 1, not \"", text, "\"; correct it"));
@@ -51,7 +56,10 @@ Integer parse_positive(std::string_view option, const std::string& text) {
 
 /// Parses `text` as a number for `option`.
 double parse_number(std::string_view option, const std::string& text);
-/// The same for an option that also takes a word, which the caller has compared; messages name it.
+/// The same for numbers above 0.
+double parse_above_zero(std::string_view option, const std::string& text);
+/// As parse_number() for an option that also takes a word, which the caller has compared; messages
+/// name it.
 double parse_number_or(std::string_view word, std::string_view option, const std::string& text);
 
 /// Parses `text` as a seed of random numbers for `option`.

@@ -131,6 +131,11 @@ std::string voxel_size_warning(std::string_view option, std::string_view text) {
         return *most < 1e-3 || *least < 0 || *most > 1e3;
     };
     const std::array<double, 3> sizes_um = parse_lengths_um(option, text);
+    for (const double size_um : sizes_um)
+        if (!(size_um > 0))
+            throw InvalidArgument(message(option, " is \"", text,
+                                          "\", but voxels have positive sizes; write them like "
+                                          "200,65,65nm"));
     if (!is_unlikely(sizes_um)) return pixel_shape_warning(option, text, sizes_um);
     std::string suggestion;
     const auto parts = split_triple(option, text);

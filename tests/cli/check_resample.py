@@ -114,6 +114,8 @@ def check_rates():
 def check_refusals():
     refused(["x.npy", "a.npy"], "--rate HZ, or --up L and --down M")
     refused(["x.npy", "a.npy", "--rate", "100"], "--input-rate")
+    refused(["x.npy", "a.wav", "--up", "2"], "--input-rate")
+    refused(["x.npy", "a.npy", "--up", "99999999999999999999"], "--up is a whole number from 1 to ")
     refused(["x.npy", "a.npy", "--rate", "100", "--up", "2"], "--up")
     refused(["x.npy", "a.npy", "--up", "0"], "--up")
     refused(["x.npy", "a.npy", "--up", "2", "--extend", "wrap"], "both ends")

@@ -63,6 +63,9 @@ TEST_CASE("voxel sizes that no light microscope has get a warning with the proba
     CHECK(contains(doubt("0.2, .1, 0.1 nm"), "did you mean --voxel 0.2, .1, 0.1um?"));
     CHECK(contains(doubt("2000,500,500um"), "did you mean --voxel 2000,500,500nm?"));
     CHECK(contains(doubt("200,65,65mm"), "did you mean --voxel 200,65,65nm?"));
+    for (const char* none : {"-1,0.1,0.1um", "0,65,65nm", "200,65,-65nm"})
+        CHECK(
+            contains(testing::message_of<InvalidArgument>([&] { doubt(none); }), "positive sizes"));
     CHECK(contains(doubt("0.2nm,0.1nm,0.1nm"), "check the numbers and their unit"));
     CHECK(contains(doubt("1e-6,1e-6,1e-6nm"), "check the numbers and their unit"));
 }
