@@ -356,6 +356,8 @@ TEST_CASE("coarse start: a search shortens that of threads, and leaves out that 
             CHECK(nearest.distance < 0.055);
             CHECK(found.coarse_iterations == 0);
             CHECK(found.iterations == fine);
+            options.method = DeconvolveMethod::scaled_heavy_ball;
+            CHECK(deconvolved(image, psf, options, cpu_only()).report.coarse_iterations > 0);
         } else if (object == Object::thread) {
             CHECK(std::abs(nearest.distance - 0.325) < 0.075);
             CHECK(found.coarse_iterations == 20);
