@@ -56,6 +56,16 @@ constexpr double most_lasting = 0.4;
 /// For single planes, the number of halves is best.
 constexpr double from_half_to_all = 1.25;
 constexpr double more_with_haze = 0.4;
+/// Range of the least distance of halves, relative to the reference, that is that of bright threads
+/// if more iterations than the first reference's lead to it. Many iterations on the finest coarse
+/// image then restore noise that stays: it gets usual_coarse_start at most, and the image more
+/// iterations by a factor. This holds for Richardson–Lucy alone: with total variation, halves of
+/// thick objects come as near.
+constexpr double least_distance_of_threads = 0.25, most_distance_of_threads = 0.4;
+constexpr double more_of_threads = 1.2;
+/// Such a distance below which the object consists of so bright points that noise of any coarse
+/// start stays.
+constexpr double most_distance_of_bright_points = 0.055;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;
@@ -256,6 +266,7 @@ Box3 HeldOutSearch::brightest() const {
 struct HeldOutSearch::Stage {
     int best = 1;            ///< number of iterations after which the halves are nearest
     int searched = 0;        ///< number of iterations done
+    double distance = 0;     ///< least distance of the halves, relative to the reference
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
 
@@ -263,9 +274,10 @@ struct HeldOutSearch::Stage {
 };
 
 struct HeldOutSearch::Nearest {
-    int iterations = 1;  ///< number of iterations on a half
-    int searched = 0;    ///< number of iterations of all stages
-    bool grows = true;   ///< whether all photons bear more iterations than a half
+    int iterations = 1;   ///< number of iterations on a half
+    int searched = 0;     ///< number of iterations of all stages
+    double distance = 0;  ///< distance of the halves then, relative to the reference
+    bool grows = true;    ///< whether all photons bear more iterations than a half
 };
 
 /// Numbers of iterations of one reference after another.
@@ -325,6 +337,8 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         report(iteration, 0);
     };
     execute(0, reference.view(), own, 0, 0.5);
+    // The estimate is still 0.
+    const double size = squared_distance(estimate, reference, threads_);
     double least = std::numeric_limits<double>::infinity();
     own.reads_every = 1;
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
@@ -343,6 +357,7 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         execute(1, {}, own, 0.5, 1);
     } catch (const SearchEnded&) {
     }
+    if (size > 0) stage.distance = std::sqrt(least / size);
     return stage;
 }
 
@@ -359,6 +374,7 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
         done = (1 + done) / 2;
         nearest.searched += stage.searched;
         nearest.iterations = stage.best;
+        nearest.distance = stage.distance;
         if (stage.best <= judged_share * most) return nearest;
         nearest.grows = stage.fits();
         if (!nearest.grows || most == references.limit()) return nearest;
@@ -368,6 +384,21 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
 int HeldOutSearch::of_all(const Nearest& nearest, int limit) const {
     const double factor = nearest.grows ? from_half_to_all_ : 1;
     return std::min(limit, static_cast<int>(std::lround(factor * nearest.iterations)));
+}
+
+void HeldOutSearch::adapt_to_thin_objects(const Nearest& nearest, Found& found) const {
+    const bool is_plain = problem_.options.method == DeconvolveMethod::richardson_lucy;
+    if (!is_plain || is_plane_ || found.coarse.empty() || !nearest.grows ||
+        nearest.iterations <= first_reference)
+        return;
+    if (nearest.distance < most_distance_of_bright_points) {
+        found.coarse.clear();
+    } else if (nearest.distance >= least_distance_of_threads &&
+               nearest.distance < most_distance_of_threads) {
+        found.coarse.front() = std::min(found.coarse.front(), usual_coarse_start);
+        const double more = more_of_threads * found.iterations;
+        found.iterations = std::min(iterations_, static_cast<int>(std::lround(more)));
+    }
 }
 
 std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
@@ -411,6 +442,7 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
                                          {is_plane_, coarser, iterations_}, run, context);
     found.searched = nearest.searched;
     found.iterations = of_all(nearest, iterations_);
+    adapt_to_thin_objects(nearest, found);
     return found;
 }
 

@@ -45,7 +45,7 @@ class HeldOutSearch {
     /// Numbers of iterations for all photons.
     struct Found {
         int iterations = 0;       ///< on the image itself
-        std::vector<int> coarse;  ///< on coarser images, the finest first
+        std::vector<int> coarse;  ///< on coarser images, the finest first; empty: no coarse start
         int searched = 0;         ///< number of iterations on the part that the search took
     };
 
@@ -77,6 +77,9 @@ class HeldOutSearch {
                                      const ExecutionContext& context);
     /// Returns the number of iterations for all photons, at most `limit`.
     int of_all(const Nearest& nearest, int limit) const;
+    /// Changes the numbers of iterations for threads and points that are bright: noise of their
+    /// coarse start would stay.
+    void adapt_to_thin_objects(const Nearest& nearest, Found& found) const;
 
     Shape3 whole_, whole_object_;
     DeconvolutionProblem problem_;

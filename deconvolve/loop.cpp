@@ -155,9 +155,13 @@ class StartPreparation {
         return prepared;
     }
     void set_photons(const PhotonScale& photons) { photons_ = photons; }
-    /// Sets the numbers of iterations on coarser images, the finest first.
+    /// Sets the numbers of iterations on coarser images, the finest first. Without numbers, there
+    /// is no coarse start.
     void set_iterations(const std::vector<int>& numbers) {
-        if (coarse_.start != nullptr) coarse_.start->set_iterations(numbers);
+        if (numbers.empty())
+            coarse_.start = nullptr;
+        else if (coarse_.start != nullptr)
+            coarse_.start->set_iterations(numbers);
     }
     int iterations() const { return iterations_; }
 
