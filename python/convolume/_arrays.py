@@ -154,8 +154,8 @@ def writable(out: Any, shape: tuple[int, ...], *others: np.dtype[Any]) -> np.nda
     if not array.flags.writeable:
         raise InvalidArgument("out cannot be written: its memory is read-only")
     if not _has_whole_strides(array):
-        raise InvalidArgument(f"out has strides of {array.strides} bytes, which are no whole samples of {array.itemsize}: "
-                              "take an array of its own, and copy the result")
+        raise InvalidArgument(f"out has strides of {array.strides} bytes, which are no whole samples of "
+                              f"{array.itemsize}: take an array of its own, and copy the result")
     return array
 
 
