@@ -25,18 +25,17 @@ constexpr int sparse_iterations = 32;
 // Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
 // cells, nuclei and shells less than 2.5.
 constexpr double sparse_contrast = 2.8;
-// Share of a sparse specimen's voxels that are darker than haze which counts as background: less
-// for more light, which is its mean relative to its noise. Chosen by the light of results:
-// bench/restoration/compare.py.
-constexpr double least_darker = 0.01;
-// Lines: a number over the light, up to the largest share. All of it counts from a contrast on.
-constexpr double darker_times_light = 0.75, most_darker_than_lines = 0.3;
+// Share of a sparse specimen's voxels that are darker than haze which counts as background. Little
+// light, which is its mean relative to its noise, has the largest share. Chosen by the light of
+// results: bench/restoration/compare.py.
+constexpr double most_darker = 0.375, least_darker = 0.01;
+constexpr double little_light = 1.7;
+// Of lines, it falls with this power of the light, and all of it counts from a contrast on.
+constexpr double power_of_light = -0.86;
 constexpr double clear_contrast = 5;
-// Points, which have more contrast than lines: the largest share up to a light, the least one from
-// another light on.
+// Points have more contrast than lines. They have the least share from a light on.
 constexpr double point_contrast = 20;
-constexpr double most_darker_than_points = 0.375;
-constexpr double little_light = 1.7, much_light = 3.4;
+constexpr double much_light = 3.4;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 // would otherwise be smaller than a coarse pixel.
 constexpr index_t coarse_pixels = 1 << 15;
@@ -117,11 +116,11 @@ double share_of_darker(double contrast, double light) {
         return std::clamp((value - from) / (to - from), 0.0, 1.0);
     };
     if (contrast < point_contrast) {
-        const double share = std::min(most_darker_than_lines, darker_times_light / light);
-        return std::max(least_darker, share * between(contrast, sparse_contrast, clear_contrast));
+        const double share = std::min(1.0, std::pow(light / little_light, power_of_light));
+        return std::max(least_darker,
+                        most_darker * share * between(contrast, sparse_contrast, clear_contrast));
     }
-    return std::lerp(most_darker_than_points, least_darker,
-                     between(light, little_light, much_light));
+    return std::lerp(most_darker, least_darker, between(light, little_light, much_light));
 }
 
 }  // namespace
