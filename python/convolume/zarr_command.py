@@ -18,6 +18,7 @@ from typing import Any
 from ._errors import CannotCreate, InvalidArgument, Unavailable
 from ._files import open_quietly, save, warn_of_notes
 from ._image import Image
+from ._output_names import refuse_input_as_output
 from ._zarr_nodes import is_zarr, levels_of, node_at
 from ._zarr_save import refuse_existing
 from ._zarr_store import Location
@@ -75,6 +76,17 @@ class _Arguments:
             if name == option and (equals or number + 1 < len(self.all)):
                 return value if equals else self.all[number + 1]
         return None
+
+    def refuse_input_as_output(self) -> None:
+        """Raises InvalidArgument if the output would replace an input. The command sees only copies of OME-Zarr, and a
+        file instead of an output in OME-Zarr."""
+        if self.output is None or self.output >= len(self.all):
+            return
+        names = [self.all[number] for number in self.inputs]
+        if self.zarr_output() is not None:
+            values = [text.rpartition("=")[2] for number, text in enumerate(self.all) if number not in (0, self.output)]
+            names += [value for value in values if os.path.exists(value.partition(":/")[0])]
+        refuse_input_as_output(self.all[self.output], names)
 
     def zarr_output(self) -> str | None:
         name = None if self.output is None else self.all[self.output]
@@ -177,6 +189,7 @@ def _run(given: Sequence[str]) -> int:
     if arguments.command == "info" and "--statistics" not in arguments.all:
         _information(chosen, arguments)
         return 0
+    arguments.refuse_input_as_output()
     target = arguments.zarr_output()
     overwrite = "--overwrite" in arguments.all
     dry = "--dry-run" in arguments.all

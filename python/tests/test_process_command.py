@@ -47,6 +47,31 @@ def test_command(tmp_path, source, image, kernel, capsys):
     assert usage.value.code == 2
 
 
+def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
+    convolume.save(tmp_path / "k.zarr", kernel)
+    convolume.save(tmp_path / "m.zarr", np.ones(image.shape, np.uint8))
+    (tmp_path / "link.zarr").symlink_to(source)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    given, link, psf, mask = str(source), str(tmp_path / "link.zarr"), str(tmp_path / "k.zarr"), str(tmp_path / "m.zarr")
+    cases = [(given, given, "is one of the inputs"), (given, link, "is one of the inputs"),
+             (link, given, "is one of the inputs"), (f"{given}/0", given, "contains the input"),
+             (given, psf, "is one of the inputs"), (given, mask, "is one of the inputs"),
+             (given, f"{given}/new", "lies inside the input"), (given, f"{given}/0", "lies inside the input")]
+    for one, target, text in cases:
+        for kernels in ([psf], [f"0={psf}"]):
+            options = ["--op", "convolve", "--mask", mask, "--device", "cpu", "-q"]
+            options += [word for named in kernels for word in ("--kernel", named)]
+            for end in (["--overwrite"], ["--resume"], ["--dry-run"]):
+                assert process_command.main([one, target, *options, *end]) == 2, (one, target, end)
+                error = capsys.readouterr().err
+                assert text in error and error.count("\n") == 1
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    for start in (source, convolume.open(source)):
+        with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+            convolume.process(start, source, "convolve", kernel=kernel, device="cpu", overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_a_kernel_of_other_voxels(tmp_path, source, kernel):
     convolume.save(tmp_path / "k.tif", kernel, spacing=(0.5, 0.2, 0.2))
     with pytest.warns(convolume.ConvolumeWarning, match=r"voxels are of 0\.2 µm where the image's are of 0\.1 µm"):

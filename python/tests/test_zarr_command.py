@@ -119,6 +119,29 @@ def test_what_is_refused(tmp_path, image):
     assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
 
 
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "bin" not in path.parts}
+
+
+def test_an_output_that_is_an_input(tmp_path, image):
+    convolume.save(tmp_path / "k.zarr", image[1])
+    (tmp_path / "link.zarr").symlink_to("a.zarr")
+    before = contents(tmp_path)
+    cases = [(["convolve", "a.zarr", "k.npy", "-o", "a.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.npy", "-o", "./a.zarr/"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.npy", "-o", "link.zarr"], "is one of the inputs"),
+             (["convolve", "link.zarr", "k.npy", "--output=a.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.zarr", "-o", "k.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr/0", "k.npy", "-o", "a.zarr"], "contains the input"),
+             (["convolve", "a.zarr", "k.npy", "-o", "a.zarr/0"], "lies inside the input"),
+             (["convert", "a.zarr", "a.zarr"], "is one of the inputs"),
+             (["convert", "a.zarr", "a.zarr/b.tif"], "lies inside the input")]
+    for arguments, text in cases:
+        done = run(tmp_path, *arguments, "--overwrite")
+        assert done.returncode == 2 and text in done.stderr and done.stderr.count("\n") == 1, (arguments, done)
+        assert contents(tmp_path) == before, arguments
+
+
 def test_messages_have_the_names_that_were_given(tmp_path, image):
     convolume.save(tmp_path / "n.zarr", np.full((4, 8, 8), np.nan, np.float32))
     done = run(tmp_path, "convolve", "n.zarr", "k.npy", "-o", "x.zarr", "--device", "cpu")
