@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._errors import CannotCreate, InvalidArgument, Unavailable
-from ._files import open_quietly, save, warn_of_notes
+from ._files import open_quietly, refuse_scaled_zarr, save, warn_of_notes
 from ._image import Image
 from ._output_names import refuse_input_as_output
 from ._zarr_nodes import is_zarr, levels_of, node_at
@@ -69,6 +69,11 @@ class _Arguments:
             is_value = is_option and "=" not in text and text not in _FLAGS
         return found
 
+    def inputs_of_convert(self) -> list[str]:
+        """Returns the names of the inputs of `convert`; nothing for other commands."""
+        positions = self._positions() if self.command == "convert" else []
+        return [self.all[number] for number in positions if number != self.output]
+
     def value_of(self, option: str) -> str | None:
         """Returns the value of an option that is given as "--image 1" or "--image=1", else None."""
         for number, text in enumerate(self.all):
@@ -91,6 +96,21 @@ class _Arguments:
     def zarr_output(self) -> str | None:
         name = None if self.output is None else self.all[self.output]
         return name if name is not None and is_zarr(name.rstrip("/")) else None
+
+
+def _refuse_scaled_output(arguments: _Arguments) -> None:
+    """Raises InvalidArgument if the result in OME-Zarr would have scaled values: those of --scale-output, or those of a
+    file that `convert` copies as stored."""
+    if "--scale-output" in arguments.all:
+        refuse_scaled_zarr()
+    names = [name for name in arguments.inputs_of_convert() if not is_zarr(name)]
+    for name in names:
+        try:
+            image = open_quietly(name, axes=arguments.value_of("--axes") or "", image=arguments.value_of("--image"))
+        except (ValueError, OSError, RuntimeError):
+            continue  # the command reports it
+        if image.scaling is not None and arguments.value_of("--output-type") in (None, "same", image.dtype.name):
+            refuse_scaled_zarr()
 
 
 def _folder_for(arguments: _Arguments) -> str:
@@ -194,6 +214,7 @@ def _run(given: Sequence[str]) -> int:
     overwrite = "--overwrite" in arguments.all
     dry = "--dry-run" in arguments.all
     if target is not None:
+        _refuse_scaled_output(arguments)
         refuse_existing(Location.of(target), 3, overwrite)
     images = [_opened(name, arguments.command) for name in chosen]
     for image, name in zip(images, chosen):  # the copies lack the notes

@@ -119,6 +119,28 @@ def test_what_is_refused(tmp_path, image):
     assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
 
 
+def test_scaled_values(tmp_path, image):
+    convolume.save(tmp_path / "a.tif", image[0])
+    done = run(tmp_path, "convert", "a.tif", "scaled.tif", "--scale-output", "--output-type", "uint8", "-q")
+    assert done.returncode == 0, done.stderr
+    with pytest.warns(convolume.ConvolumeWarning, match="scales its values .* read as stored"):
+        scaled = convolume.open(tmp_path / "scaled.tif")
+    with pytest.raises(convolume.InvalidArgument, match="OME-Zarr cannot say what its values stand for"):
+        convolume.save(tmp_path / "x.zarr", scaled)
+    with pytest.warns(convolume.ConvolumeWarning, match="read as stored"):
+        convolume.process(tmp_path / "scaled.tif", tmp_path / "p.zarr", "convolve", kernel=image[1], device="cpu")
+    before = remaining_files(tmp_path)
+    for arguments in (["convolve", "a.tif", "k.npy", "-o", "x.zarr", "--scale-output"],
+                      ["convolve", "a.zarr", "k.npy", "-o", "x.zarr", "--output-type", "uint8", "--scale-output"],
+                      ["convert", "scaled.tif", "x.zarr"], ["convert", "--output-type", "uint8", "scaled.tif", "x.zarr"]):
+        done = run(tmp_path, *arguments)
+        assert done.returncode == 2 and "OME-Zarr cannot say what its values stand for" in done.stderr, done
+        assert done.stderr.count("\n") == 1 and remaining_files(tmp_path) == before
+    done = run(tmp_path, "convert", "scaled.tif", "x.zarr", "--output-type", "float32")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.asarray(convolume.open(tmp_path / "x.zarr")), image[0], atol=scaled.scaling[0])
+
+
 def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "bin" not in path.parts}
 
