@@ -29,6 +29,8 @@ _FLAGS = ("--overwrite", "--scale-output", "--dry-run", "--json", "-q", "--quiet
 """Options of `convert` without a value."""
 _PREVIEW_SAMPLES = 2048
 """Largest extent of a level that is drawn: `preview` takes the first level without larger extents."""
+_SECOND_OUTPUTS = ("--uncertainty", "--truth")
+"""Options that name a second output, which only files can be."""
 
 
 class _Arguments:
@@ -49,6 +51,13 @@ class _Arguments:
                 raise InvalidArgument(f"{option} is for files: give one OME-Zarr image at a time")
         if self.command == "convert" and self.output is None:
             self.output = next(iter(self._positions()[1:]), None)
+        for option in _SECOND_OUTPUTS:
+            value = self.value_of(option)
+            if value is not None and is_zarr(value.rstrip("/")):
+                raise InvalidArgument(f'{option} writes no OME-Zarr, which "{value}" names; name a TIFF file')
+        if self.value_of("--dump-every") is not None and self.zarr_output() is not None:
+            raise InvalidArgument("--dump-every writes its estimates beside the output, as files of the same format, "
+                                  "which OME-Zarr cannot be; name a TIFF file as the output")
         for number, text in enumerate(self.all):
             if number not in (0, self.output) and is_zarr(text.rstrip("/").split("=")[-1]):
                 if text.startswith("-") or "=" in text:
@@ -94,7 +103,7 @@ class _Arguments:
         refuse_input_as_output(self.all[self.output], names)
 
     def zarr_output(self) -> str | None:
-        name = None if self.output is None else self.all[self.output]
+        name = None if self.output is None or self.output >= len(self.all) else self.all[self.output]
         return name if name is not None and is_zarr(name.rstrip("/")) else None
 
 

@@ -112,6 +112,10 @@ def test_what_is_refused(tmp_path, image):
              (["convolve", "a.zarr", "k.npy", "--output-dir", "x"], 2, "--output-dir"),
              (["convolve", "a.zarr", "--psf-for", "0=k.zarr", "-o", "x.tif"], 2, "of its own"),
              (["convert", "a.zarr", "--crop", "0:1,:,:"], 2, "convert IN OUT"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.zarr", "--dump-every", "2"], 2, "name a TIFF file"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty", "u.zarr"], 2, "--uncertainty writes no"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty=u.zarr"], 2, "--uncertainty writes no"),
+             (["simulate", "a.zarr", "k.npy", "-o", "x.zarr", "--truth", "t.zarr"], 2, "--truth writes no"),
              (["project", "a.zarr", "-o", "x.tif"], 2, "OME-Zarr")]
     for arguments, code, text in cases:
         done = run(tmp_path, *arguments)
