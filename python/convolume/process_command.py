@@ -5,10 +5,12 @@ import argparse
 import dataclasses
 import json
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TextIO, get_args
 
@@ -225,6 +227,37 @@ def warnings_of_the_command() -> Generator[None]:
         yield
 
 
+@contextmanager
+def signals_call(handler: Callable[[int, Any], object], numbers: Sequence[int]) -> Generator[None]:
+    """Calls a handler for signals within a context of the main thread. Signals that are ignored, as in nohup and a
+    shell's background jobs, stay so."""
+    before: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in numbers:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def ends_as_by_control_c() -> Generator[None]:
+    """Makes the first SIGTERM or SIGHUP raise KeyboardInterrupt, as Ctrl-C does, within a context. Later ones do
+    nothing, so that the first one can clean up."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
+        if len(received) == 1:
+            raise KeyboardInterrupt
+
+    with signals_call(interrupt, (signal.SIGTERM, signal.SIGHUP)):
+        yield
+
+
 def report_error(error: BaseException, interrupted: str) -> int:
     """Prints an error as one sentence, or `interrupted` if it is an interruption; returns the exit code."""
     code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
@@ -241,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, which docs/commands/common.md explains."""
     parsed = _parser().parse_args(arguments)
     try:
-        with warnings_of_the_command():
+        with ends_as_by_control_c(), warnings_of_the_command():
             _run(parsed)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; blocks that are done stay, --resume goes on")

@@ -9,6 +9,7 @@ to OME-Zarr.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,15 @@ from ._output_names import refuse_input_as_output
 from ._zarr_nodes import is_zarr, levels_of, node_at
 from ._zarr_save import refuse_existing
 from ._zarr_store import Location
-from .process_command import report_error, warnings_of_the_command
+from .process_command import ends_as_by_control_c, report_error, signals_call, warnings_of_the_command
 
 _WRITERS = ("convolve", "deconvolve", "simulate", "convert")
 _FLAGS = ("--overwrite", "--scale-output", "--dry-run", "--json", "-q", "--quiet", "-v", "--verbose")
 """Options of `convert` without a value."""
 _PREVIEW_SAMPLES = 2048
 """Largest extent of a level that is drawn: `preview` takes the first level without larger extents."""
+_INTERRUPTED = 130
+"""Exit code of an interrupted command."""
 _SECOND_OUTPUTS = ("--uncertainty", "--truth")
 """Options that name a second output, which only files can be."""
 
@@ -198,18 +201,42 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
 
 
 def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
-    """Runs convolume, and replaces the names of copies in its output by the user's names."""
+    """Runs convolume, and replaces the names of copies in its output by the user's names. Signals that end this
+    program are sent to convolume, which then ends by itself and removes what it has begun."""
     command = os.environ.get("CONVOLUME_COMMAND") or shutil.which("convolume")
     if command is None:
         raise Unavailable("the command convolume is not on the PATH")
     on_terminal = sys.stderr.isatty()  # then stderr is not captured, so that progress is visible
-    done = subprocess.run([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command}, check=False,
-                          stdout=subprocess.PIPE, stderr=None if on_terminal else subprocess.PIPE, text=True)
-    for text, stream in ((done.stdout, sys.stdout), (done.stderr, sys.stderr)):
+    process: subprocess.Popen[str] | None = None
+    received: list[int] = []
+
+    def forward(number: int, frame: Any) -> None:
+        received.append(number)
+        if process is not None:
+            process.send_signal(number)
+
+    def pause(number: int, frame: Any) -> None:
+        for one in (signal.SIGSTOP, signal.SIGCONT):
+            if process is not None:
+                process.send_signal(one)
+            if one == signal.SIGSTOP:
+                os.kill(os.getpid(), one)  # returns when this program continues
+
+    with signals_call(forward, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), signals_call(pause, (signal.SIGTSTP,)):
+        # In a session of its own, convolume gets Ctrl-C once: from here.
+        process = subprocess.Popen([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command},
+                                   start_new_session=True, stdout=subprocess.PIPE,
+                                   stderr=None if on_terminal else subprocess.PIPE, text=True)
+        if received:  # before `process` was set
+            process.send_signal(received[-1])
+        output, errors = process.communicate()
+    if received and process.returncode != _INTERRUPTED:
+        raise KeyboardInterrupt
+    for text, stream in ((output, sys.stdout), (errors, sys.stderr)):
         for copy, name in names.items():
             text = (text or "").replace(copy, name)
         stream.write(text)
-    return done.returncode
+    return process.returncode
 
 
 def _run(given: Sequence[str]) -> int:
@@ -249,7 +276,7 @@ def _run(given: Sequence[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, which docs/commands/common.md explains."""
     try:
-        with warnings_of_the_command():
+        with ends_as_by_control_c(), warnings_of_the_command():
             return _run(sys.argv[1:] if arguments is None else arguments)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; nothing was written")

@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -70,6 +72,24 @@ def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
         with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
             convolume.process(start, source, "convolve", kernel=kernel, device="cpu", overwrite=True)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted(tmp_path, source, kernel, number):
+    convolume.save(tmp_path / "k.tif", kernel)
+    target = tmp_path / "b.zarr"
+    words = [source, target, "--op", "deconvolve", "--psf", tmp_path / "k.tif", "--iterations", "10000000",
+             "--background", "0", "--device", "cpu", "--threads", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "convolume.process_command", *map(str, words)], text=True,
+                               stderr=subprocess.PIPE)
+    while process.poll() is None and not target.exists():
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(number)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert errors == "convolume: error: interrupted; blocks that are done stay, --resume goes on\n"
+    assert not convolume.process_status(target)["writers"]
 
 
 def test_a_kernel_of_other_voxels(tmp_path, source, kernel):

@@ -4,9 +4,11 @@
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -28,8 +30,9 @@ def image(tmp_path):
     return values, kernel / kernel.sum()
 
 
-def run(folder, *arguments):
-    """Runs a command as users type it, with convolume-zarr on the PATH, as in an installed package."""
+def run(folder, *arguments, meanwhile=None):
+    """Runs a command as users type it, with convolume-zarr on the PATH, as in an installed package. `meanwhile` is
+    called with the process once it has started."""
     program = folder / "bin" / "convolume-zarr"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m convolume.zarr_command \"$@\"\n")
@@ -37,8 +40,12 @@ def run(folder, *arguments):
     environment = {key: value for key, value in os.environ.items() if key != "CONVOLUME_COMMAND"}
     environment |= {"PATH": f"{program.parent}:{environment['PATH']}",
                     "PYTHONPATH": os.path.dirname(os.path.dirname(convolume.__file__))}
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=folder,
-                          check=False)
+    process = subprocess.Popen([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment, cwd=folder)
+    if meanwhile is not None:
+        meanwhile(process)
+    output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def remaining_files(folder):
@@ -143,6 +150,39 @@ def test_scaled_values(tmp_path, image):
     done = run(tmp_path, "convert", "scaled.tif", "x.zarr", "--output-type", "float32")
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.asarray(convolume.open(tmp_path / "x.zarr")), image[0], atol=scaled.scaling[0])
+
+
+def is_alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("output", ["b.zarr", "b.tif"])
+def test_interrupted(tmp_path, image, number, output):
+    """A signal to convolume-zarr also ends the command that it runs, and removes all copies."""
+    children = []
+
+    def interrupt(process):
+        listed = f"/proc/{process.pid}/task/{process.pid}/children"
+        while process.poll() is None and not children:
+            time.sleep(0.02)
+            with open(listed, encoding="ascii") as file:
+                for child in map(int, file.read().split()):
+                    with open(f"/proc/{child}/cmdline", "rb") as words:
+                        if b"deconvolve" in words.read().split(b"\0"):
+                            children.append(child)
+        time.sleep(0.5)
+        process.send_signal(number)
+
+    done = run(tmp_path, "deconvolve", "a.zarr", "k.npy", "-o", output, "--iterations", "10000000", "--device", "cpu",
+               "--threads", "1", "--background", "0", meanwhile=interrupt)
+    assert done.returncode == 130 and "interrupted; nothing was written" in done.stderr, done
+    assert children and not is_alive(children[0])
+    assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
 
 
 def contents(folder):
