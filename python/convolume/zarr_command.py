@@ -8,6 +8,7 @@ to OME-Zarr.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -135,6 +136,17 @@ def _folder_for(arguments: _Arguments) -> str:
     return os.path.dirname(os.path.abspath(path)) if path is not None else tempfile.gettempdir()
 
 
+def _copy_in(folder: str, part: str, name: str) -> str:
+    """Returns the path of a copy of the image `name`, in the new folder `part` of `folder`. Its file has the image's own
+    name, which messages and pictures show."""
+    parts = Location.of(name).url.split("/")
+    own = next((one for one in reversed(parts) if one.endswith(".zarr")), parts[-1])
+    own = own.removesuffix(".zarr").removesuffix(".ome")
+    plain = re.sub(r"[{}*?\[\]:]", "_", own)[:200]  # without the letters of patterns and datasets
+    os.mkdir(os.path.join(folder, part))
+    return os.path.join(folder, part, f"{plain or 'image'}.ome.tif")
+
+
 def _opened(name: str, command: str) -> Image:
     image = open_quietly(name)
     if command != "preview" or not name.rstrip("/").endswith(".zarr"):
@@ -258,9 +270,9 @@ def _run(given: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
         _require_space(folder, images, target is not None)
         names = {}
-        result = os.path.join(folder, "result.ome.tif")
+        result = "" if target is None else _copy_in(folder, "result", target)
         for number, name, image in zip(arguments.inputs, chosen, images):
-            copy = os.path.join(folder, f"{number}.ome.tif")
+            copy = _copy_in(folder, str(number), name)
             save(copy, image)
             arguments.all[number] = copy
             names[copy] = name

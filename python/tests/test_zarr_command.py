@@ -214,6 +214,24 @@ def test_messages_have_the_names_that_were_given(tmp_path, image):
     assert done.returncode == 65 and "n.zarr" in done.stderr and ".convolume-" not in done.stderr
 
 
+def test_copies_have_the_names_of_their_images(tmp_path, image):
+    """Messages on a terminal are not changed on their way, so that they name the copies."""
+    given, terminal = os.openpty()
+    try:
+        done = subprocess.Popen([sys.executable, "-m", "convolume.zarr_command", "convolve", "a.zarr", "k.npy", "-o",
+                                 "b{c}.zarr", "--device", "cpu"], cwd=tmp_path, stderr=terminal, stdin=terminal,
+                                env={**os.environ, "CONVOLUME_COMMAND": COMMAND})
+        assert done.wait(60) == 0
+        text = os.read(given, 1 << 20).decode()
+    finally:
+        os.close(given)
+        os.close(terminal)
+    assert "/a.ome.tif" in text and "/b_c_.ome.tif" in text, text
+    assert convolume.open(tmp_path / "b{c}.zarr").shape == image[0].shape
+    for name, copy in (("x/a.zarr/1", "a.ome.tif"), ("s3://x/a.ome.zarr/", "a.ome.tif"), ("a/store", "store.ome.tif")):
+        assert os.path.basename(zarr_command._copy_in(str(tmp_path), name.replace("/", "_"), name)) == copy
+
+
 def test_no_space(tmp_path, image, monkeypatch, capsys):
     monkeypatch.setattr(zarr_command.shutil, "disk_usage", lambda path: Usage())
     assert zarr_command.main(["convolve", str(tmp_path / "a.zarr"), "k.npy", "-o", str(tmp_path / "x.tif")]) == 73
