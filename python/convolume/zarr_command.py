@@ -6,6 +6,7 @@ argument names such an image. It copies each image to OME-TIFF, runs the command
 to OME-Zarr.
 """
 
+import itertools
 import json
 import os
 import re
@@ -17,6 +18,9 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ._block_samples import read_box
 from ._errors import CannotCreate, InvalidArgument, Unavailable
 from ._files import open_quietly, refuse_scaled_zarr, save, warn_of_notes
 from ._image import Image
@@ -178,6 +182,36 @@ def _count(image: Image) -> int:
     return count
 
 
+_BOX_BYTES = 256 << 20
+"""Bytes of samples that `info --stats` reads at once."""
+
+
+def _statistics(image: Image) -> dict[str, Any]:
+    """Reads all samples, and returns what the command calls the statistics of a file. Complex samples count by their
+    magnitude, NaN only in their number."""
+    extents = dict(zip(image.axes, image.shape))
+    depth, height, width = (extents.get(axis, 1) for axis in "ZYX")
+    planes = max(1, _BOX_BYTES // max(1, height * width * image.dtype.itemsize))
+    rows = height if planes > 1 else max(1, _BOX_BYTES // max(1, width * image.dtype.itemsize))
+    least, most, total, missing = np.inf, -np.inf, 0.0, 0
+    places = itertools.product(range(extents.get("T", 1)), range(extents.get("C", 1)), range(0, depth, planes),
+                               range(0, height, rows))
+    for t, c, z, y in places:
+        box = [slice(z, min(depth, z + planes)), slice(y, min(height, y + rows)), slice(0, width)]
+        values = read_box(image, t, c, box)
+        if values.dtype.kind == "c":
+            values = np.abs(values)
+        if values.dtype.kind == "f":
+            is_nan = np.isnan(values)
+            missing += int(np.count_nonzero(is_nan))
+            values = values[~is_nan]
+        if values.size:
+            least, most = min(least, float(values.min())), max(most, float(values.max()))
+            total += float(values.sum(dtype=np.float64))
+    count = _count(image) - missing
+    return {"min": least, "max": most, "mean": total / count if count else np.nan, "sum": total, "nan": missing}
+
+
 def _information(names: Sequence[str], arguments: _Arguments) -> None:
     as_json = "--json" in arguments.all
     for name in names:
@@ -197,7 +231,10 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
             facts["image"] = {"number": image.image, "name": image.image_name}
         if image.notes:
             facts["notes"] = image.notes
+        statistics = _statistics(image) if "--stats" in arguments.all else {}
         if as_json:
+            if statistics:
+                facts["stats"] = {key: value if np.isfinite(value) else None for key, value in statistics.items()}
             print(json.dumps(facts, indent=2))
             continue
         print(f"format: OME-Zarr\ntype: {facts['type']}\naxes: {image.axes}\ntimes: {facts['frames']}\n"
@@ -210,6 +247,8 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
         print(f"levels: {levels}\nbytes: {facts['bytes']}")
         for note in image.notes:
             print(f"note: {note}")
+        if statistics:
+            print("minimum: {min:g}\nmaximum: {max:g}\nmean: {mean:g}\nsum: {sum:g}\nNaN: {nan}".format(**statistics))
 
 
 def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
@@ -254,7 +293,7 @@ def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
 def _run(given: Sequence[str]) -> int:
     arguments = _Arguments(given)
     chosen = [arguments.all[number] for number in arguments.inputs]
-    if arguments.command == "info" and "--statistics" not in arguments.all:
+    if arguments.command == "info":
         _information(chosen, arguments)
         return 0
     arguments.refuse_input_as_output()

@@ -96,6 +96,26 @@ def test_info_and_preview(tmp_path, image):
     assert done.returncode == 0 and (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG", done.stderr
 
 
+def test_statistics(tmp_path, image, monkeypatch, capsys):
+    """The statistics are those of the same samples in a TIFF file, also if they are read in several boxes."""
+    several = np.random.default_rng(5).random((2, 3, 4, 20, 30)).astype(np.float32)
+    several[1, 2, 3, 4, 5:8] = np.nan
+    convolume.save(tmp_path / "five.zarr", several)
+    convolume.save(tmp_path / "five.tif", several)
+    convolume.save(tmp_path / "a.tif", image[0])
+    for name in ("five", "a"):
+        wanted = run(tmp_path, "info", f"{name}.tif", "--stats").stdout.splitlines()[-5:]
+        assert run(tmp_path, "info", f"{name}.zarr", "--stats").stdout.splitlines()[-5:] == wanted
+        wanted = json.loads(run(tmp_path, "info", f"{name}.tif", "--stats", "--json").stdout)["stats"]
+        for box_bytes in (1 << 28, 5000, 700):  # all samples, a few planes, a few rows
+            monkeypatch.setattr(zarr_command, "_BOX_BYTES", box_bytes)
+            assert zarr_command.main(["info", str(tmp_path / f"{name}.zarr"), "--stats", "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["stats"] == pytest.approx(wanted, rel=1e-12)
+    convolume.save(tmp_path / "none.zarr", np.full((2, 3, 4), np.nan, np.float32))
+    facts = json.loads(run(tmp_path, "info", "none.zarr", "--stats", "--json").stdout)
+    assert facts["stats"] == {"min": None, "max": None, "mean": None, "sum": 0, "nan": 24}
+
+
 def test_convert_and_diff(tmp_path, image):
     values, _ = image
     done = run(tmp_path, "convert", "a.zarr", "--crop", "2:10,:,:", "b.ome.tif", "--channel-names", "GFP", "-q")
