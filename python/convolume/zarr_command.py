@@ -6,6 +6,7 @@ argument names such an image. It copies each image to OME-TIFF, runs the command
 to OME-Zarr.
 """
 
+import errno
 import itertools
 import json
 import os
@@ -136,8 +137,17 @@ def _folder_for(arguments: _Arguments) -> str:
     if arguments.output is None or arguments.command not in _WRITERS:
         return tempfile.gettempdir()
     name = arguments.all[arguments.output]
-    path = Location.of(name).local_path if is_zarr(name.rstrip("/")) else name
-    return os.path.dirname(os.path.abspath(path)) if path is not None else tempfile.gettempdir()
+    path = Location.of(name).local_path if is_zarr(name.rstrip("/")) else name.partition(":/")[0]
+    if path is None:
+        return tempfile.gettempdir()
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise CannotCreate(f'cannot write "{name}": the folder "{folder}" does not exist; create it first', name,
+                           errno.ENOENT)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CannotCreate(f'cannot write "{name}": the folder "{folder}" is not writable; choose another', name,
+                           errno.EACCES)
+    return folder
 
 
 def _copy_in(folder: str, part: str, name: str) -> str:
@@ -303,10 +313,11 @@ def _run(given: Sequence[str]) -> int:
     if target is not None:
         _refuse_scaled_output(arguments)
         refuse_existing(Location.of(target), 3, overwrite)
+    folder_for_copies = _folder_for(arguments)
     images = [_opened(name, arguments.command) for name in chosen]
     for image, name in zip(images, chosen):  # the copies lack the notes
         warn_of_notes(image, name)
-    with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
+    with tempfile.TemporaryDirectory(prefix=".convolume-", dir=folder_for_copies) as folder:
         _require_space(folder, images, target is not None)
         names = {}
         result = "" if target is None else _copy_in(folder, "result", target)

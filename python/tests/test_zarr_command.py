@@ -68,6 +68,10 @@ def test_convolve(tmp_path, image):
     assert convolume.open(tmp_path / "b.zarr").dtype == np.float32
     assert run(tmp_path, *again, "--overwrite").returncode == 0
     assert convolume.open(tmp_path / "b.zarr").dtype == np.uint16
+    done = run(tmp_path, "convolve", "a.zarr", "k.npy", "-o", "b.h5:/x/y", "--device", "cpu")
+    if done.returncode != 4:  # this build has HDF5
+        assert done.returncode == 0, done.stderr
+        assert convolume.open(f"{tmp_path}/b.h5:/x/y").shape == values.shape
     # The output has another format, and the input is a level.
     assert run(tmp_path, "convolve", "a.zarr/0/", "k.npy", "-o", "c.tif", "--device", "cpu").returncode == 0
     assert convolume.open(tmp_path / "c.tif").spacing == (0.3, 0.1, 0.1)
@@ -143,6 +147,10 @@ def test_what_is_refused(tmp_path, image):
              (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty", "u.zarr"], 2, "--uncertainty writes no"),
              (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty=u.zarr"], 2, "--uncertainty writes no"),
              (["simulate", "a.zarr", "k.npy", "-o", "x.zarr", "--truth", "t.zarr"], 2, "--truth writes no"),
+             (["convert", "a.zarr", "none/x.zarr"], 73, "/none\" does not exist; create it first"),
+             (["convert", "a.zarr", "none/x.tif"], 73, "/none\" does not exist; create it first"),
+             (["convolve", "a.zarr", "k.npy", "-o", "none/x.h5:/a/b"], 73, "/none\" does not exist; create it first"),
+             (["convert", "k.npy", "none/x.zarr"], 73, "/none\" does not exist; create it first"),
              (["project", "a.zarr", "-o", "x.tif"], 2, "OME-Zarr")]
     for arguments, code, text in cases:
         done = run(tmp_path, *arguments)
