@@ -12,6 +12,20 @@ from ._zarr_nodes import is_zarr
 from ._zarr_store import Location
 
 
+_OTHER_FORMATS = (".tif", ".tiff", ".tf2", ".tf8", ".btf", ".lsm", ".stk", ".npy", ".h5", ".hdf5", ".hdf", ".ims", ".png",
+                  ".wav", ".json")
+
+
+def check_target(source: Any, target: str | os.PathLike[str], kernel: Any, mask: Any) -> None:
+    """Raises InvalidArgument if the target of a run names a file of another format, or would replace an input."""
+    name = os.fspath(target)
+    extension = os.path.splitext(name.rstrip("/").partition(":/")[0])[1]
+    if "://" not in name and extension.lower() in _OTHER_FORMATS and not is_zarr(name):
+        raise InvalidArgument(f'process writes OME-Zarr, but "{name}" names a file of another format; name a target '
+                              "that ends in .zarr, and convert it afterwards with convolume convert")
+    refuse_input_as_output(name, _input_names(source, kernel, mask))
+
+
 def _real_place(name: str) -> str:
     """Returns a path without symbolic links, or a URL, without a slash at its end. For "file.h5:/dataset" it is the
     file."""
@@ -45,7 +59,7 @@ def _are_one_file(one: str, other: str) -> bool:
         return False
 
 
-def input_names(source: Any, kernel: Any, mask: Any) -> list[str]:
+def _input_names(source: Any, kernel: Any, mask: Any) -> list[str]:
     """Returns the names of the files of a run: those of its source, its kernels and its mask. Arrays have none."""
     kernels = [kernel]
     if are_several(kernel):

@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import difflib
 import json
 import os
 import signal
@@ -37,9 +38,28 @@ _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (KeyboardInterrupt, 130)]
 
 
+_SHORTEST_PREFIX = 4
+"""Characters of the beginning of an option that tell which one was meant."""
+_LEAST_SIMILARITY = 0.75
+"""Least ratio of difflib with which a word is taken for a misspelled option."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"convolume: error: {message}; see convolume process --help\n")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Refuses words that the command does not take, with the option that was probably meant."""
+        typed = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+        if typed is None:
+            sentence = f'takes no further argument "{words[0]}"; convolume process --help lists its arguments'
+        else:
+            names = [name for name in self._option_string_actions if name.startswith("--")]
+            meant = [name for name in names if len(typed) >= _SHORTEST_PREFIX and name.startswith(typed)]
+            meant = meant or difflib.get_close_matches(typed, names, n=1, cutoff=_LEAST_SIMILARITY)
+            question = f" did you mean {' or '.join(meant)}?" if meant else ""
+            sentence = f"has no option {typed};{question} convolume process --help lists all options"
+        self.exit(2, f"convolume: error: convolume process {sentence}\n")
 
 
 def _extents(text: str) -> tuple[int, ...]:
@@ -60,7 +80,7 @@ def _number_or_auto(text: str) -> float | str:
         raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor auto") from None
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(prog="convolume process", allow_abbrev=False, description=(
         "Convolves or deconvolves an image of any size block by block and writes OME-Zarr. It can be stopped, resumed, "
         "and shared among processes and machines."))
@@ -272,7 +292,10 @@ def report_error(error: BaseException, interrupted: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, which docs/commands/common.md explains."""
-    parsed = _parser().parse_args(arguments)
+    parser = _parser()
+    parsed, others = parser.parse_known_args(arguments)
+    if others:
+        parser.refuse(others)
     try:
         with ends_as_by_control_c(), warnings_of_the_command():
             _run(parsed)

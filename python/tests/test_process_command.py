@@ -44,9 +44,26 @@ def test_command(tmp_path, source, image, kernel, capsys):
         assert process_command.main(arguments) == code
         error = capsys.readouterr().err
         assert error.startswith("convolume: error: ") and error.count("\n") == 1
-    with pytest.raises(SystemExit) as usage:
-        process_command.main([*common, "--blok", "3"])
-    assert usage.value.code == 2
+    for words, text in ((["--blok", "3"], "has no option --blok; did you mean --block? convolume process --help"),
+                        (["--overwite"], "has no option --overwite; did you mean --overwrite? "),
+                        (["--iter=3"], "has no option --iter; did you mean --iterations? "),
+                        (["--zzz", "3"], "has no option --zzz; convolume process --help lists all options\n"),
+                        (["more"], 'takes no further argument "more"; ')):
+        with pytest.raises(SystemExit) as usage:
+            process_command.main([*common, *words])
+        error = capsys.readouterr().err
+        assert usage.value.code == 2 and error.startswith(f"convolume: error: convolume process {text}"), error
+
+
+@pytest.mark.parametrize("name", ["x.tif", "x.OME.TIF", "x.h5:/a", "x.npy", "x.tif/"])
+def test_a_target_of_another_format(tmp_path, source, kernel, name, capsys):
+    convolume.save(tmp_path / "k.tif", kernel)
+    words = [str(source), f"{tmp_path}/{name}", "--op", "convolve", "--kernel", str(tmp_path / "k.tif"), "--device",
+             "cpu"]
+    for more in ([], ["--dry-run"]):
+        assert process_command.main([*words, *more]) == 2
+        assert "names a file of another format; name a target that ends in .zarr" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["k.tif", "source.zarr"]
 
 
 def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
