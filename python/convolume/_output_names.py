@@ -11,9 +11,8 @@ from ._image import Image
 from ._zarr_nodes import is_zarr
 from ._zarr_store import Location
 
-
-_OTHER_FORMATS = (".tif", ".tiff", ".tf2", ".tf8", ".btf", ".lsm", ".stk", ".npy", ".h5", ".hdf5", ".hdf", ".ims", ".png",
-                  ".wav", ".json")
+_OTHER_FORMATS = (".tif", ".tiff", ".tf2", ".tf8", ".btf", ".lsm", ".stk", ".npy", ".h5", ".hdf5", ".hdf", ".ims",
+                  ".png", ".wav", ".json")
 
 
 def check_target(source: Any, target: str | os.PathLike[str], kernel: Any, mask: Any) -> None:

@@ -151,8 +151,8 @@ def _folder_for(arguments: _Arguments) -> str:
 
 
 def _copy_in(folder: str, part: str, name: str) -> str:
-    """Returns the path of a copy of the image `name`, in the new folder `part` of `folder`. Its file has the image's own
-    name, which messages and pictures show."""
+    """Returns the path of a copy of the image `name`, in the new folder `part` of `folder`. Its file has the image's
+    own name, which messages and pictures show."""
     parts = Location.of(name).url.split("/")
     own = next((one for one in reversed(parts) if one.endswith(".zarr")), parts[-1])
     own = own.removesuffix(".zarr").removesuffix(".ome")

@@ -71,7 +71,8 @@ def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
     convolume.save(tmp_path / "m.zarr", np.ones(image.shape, np.uint8))
     (tmp_path / "link.zarr").symlink_to(source)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    given, link, psf, mask = str(source), str(tmp_path / "link.zarr"), str(tmp_path / "k.zarr"), str(tmp_path / "m.zarr")
+    given = str(source)
+    link, psf, mask = (str(tmp_path / name) for name in ("link.zarr", "k.zarr", "m.zarr"))
     cases = [(given, given, "is one of the inputs"), (given, link, "is one of the inputs"),
              (link, given, "is one of the inputs"), (f"{given}/0", given, "contains the input"),
              (given, psf, "is one of the inputs"), (given, mask, "is one of the inputs"),

@@ -201,7 +201,7 @@ def test_nothing_is_left_behind(tmp_path, random):
         convolume.save(tmp_path / "a.zarr", image)
     with pytest.raises(ValueError, match="version 3"):
         convolume.save(tmp_path / "a.zarr", image, overwrite=True, zarr_format=2)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(convolume.CannotCreate, match="create it first"):
         convolume.save(tmp_path / "none" / "a.zarr", image)
     with pytest.raises(ValueError, match="whole chunks"):
         convolume.save(tmp_path / "b.zarr", image, chunks=(2, 8, 8), shards=(3, 8, 8))

@@ -144,7 +144,7 @@ def test_what_is_refused(tmp_path, image):
              (["convolve", "a.zarr", "--psf-for", "0=k.zarr", "-o", "x.tif"], 2, "of its own"),
              (["convert", "a.zarr", "--crop", "0:1,:,:"], 2, "convert IN OUT"),
              (["deconvolve", "a.zarr", "k.npy", "-o", "x.zarr", "--dump-every", "2"], 2, "name a TIFF file"),
-             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty", "u.zarr"], 2, "--uncertainty writes no"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty", "u.zarr"], 2, "name a TIFF file"),
              (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty=u.zarr"], 2, "--uncertainty writes no"),
              (["simulate", "a.zarr", "k.npy", "-o", "x.zarr", "--truth", "t.zarr"], 2, "--truth writes no"),
              (["convert", "a.zarr", "none/x.zarr"], 73, "/none\" does not exist; create it first"),
@@ -171,7 +171,8 @@ def test_scaled_values(tmp_path, image):
     before = remaining_files(tmp_path)
     for arguments in (["convolve", "a.tif", "k.npy", "-o", "x.zarr", "--scale-output"],
                       ["convolve", "a.zarr", "k.npy", "-o", "x.zarr", "--output-type", "uint8", "--scale-output"],
-                      ["convert", "scaled.tif", "x.zarr"], ["convert", "--output-type", "uint8", "scaled.tif", "x.zarr"]):
+                      ["convert", "scaled.tif", "x.zarr"],
+                      ["convert", "--output-type", "uint8", "scaled.tif", "x.zarr"]):
         done = run(tmp_path, *arguments)
         assert done.returncode == 2 and "OME-Zarr cannot say what its values stand for" in done.stderr, done
         assert done.stderr.count("\n") == 1 and remaining_files(tmp_path) == before
