@@ -61,9 +61,9 @@ class _Arguments:
         if self.command == "convert" and self.output is None:
             self.output = next(iter(self._positions()[1:]), None)
         for option in _SECOND_OUTPUTS:
-            value = self.value_of(option)
-            if value is not None and is_zarr(value.rstrip("/")):
-                raise InvalidArgument(f'{option} writes no OME-Zarr, which "{value}" names; name a TIFF file')
+            second = self.value_of(option)
+            if second is not None and is_zarr(value.rstrip("/")):
+                raise InvalidArgument(f'{option} writes no OME-Zarr, which "{second}" names; name a TIFF file')
         if self.value_of("--dump-every") is not None and self.zarr_output() is not None:
             raise InvalidArgument("--dump-every writes its estimates beside the output, as files of the same format, "
                                   "which OME-Zarr cannot be; name a TIFF file as the output")
