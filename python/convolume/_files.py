@@ -14,10 +14,12 @@ from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
 from ._ome_metadata import AXES
 from ._options import defaults_of, with_keywords
+from ._output_names import refuse_input_as_output
 from ._run import free_host_bytes
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import open_zarr
 from ._zarr_save import save_zarr
+from ._zarr_store import Location
 from ._zarr_target import Layout
 
 Path = str | PathLike[str]
@@ -195,6 +197,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     if is_zarr(name):
         if source.scaling is not None:
             refuse_scaled_zarr()
+        if source._array is None and Location.of(name).local_path is None:  # an old image is removed before the writing
+            refuse_input_as_output(name, [source._name])
         layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),
                         compression or "zstd", options.get("levels"), free_host_bytes() // 16)
         described = Image(source._reader, metadata, source._array, source.axes)

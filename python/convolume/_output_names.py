@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._channel_operations import are_several
 from ._errors import InvalidArgument
 from ._image import Image
 from ._zarr_nodes import is_zarr
@@ -61,8 +60,10 @@ def _are_one_file(one: str, other: str) -> bool:
 def _input_names(source: Any, kernel: Any, mask: Any) -> list[str]:
     """Returns the names of the files of a run: those of its source, its kernels and its mask. Arrays have none."""
     kernels = [kernel]
-    if are_several(kernel):
-        kernels = list(kernel.values() if isinstance(kernel, Mapping) else kernel)
+    if isinstance(kernel, Mapping):
+        kernels = list(kernel.values())
+    elif isinstance(kernel, (list, tuple)):
+        kernels = list(kernel)
     names = []
     for one in (source, *kernels, mask):
         if isinstance(one, Image):

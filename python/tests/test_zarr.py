@@ -399,6 +399,12 @@ def test_s3(random, s3, zarr_format):
         convolume.save(url, image)
     convolume.save(url, image + 1, zarr_format=zarr_format, overwrite=True)
     np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
+    with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+        convolume.save(f"{url}/", convolume.open(url), zarr_format=zarr_format, overwrite=True)
+    np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
+    with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+        convolume.process(url, url, "convolve", kernel=np.ones((3, 3, 3)), overwrite=True, device="cpu")
+    np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
     kernel = np.ones((3, 3, 3))
     out = f"s3://bucket/folder{zarr_format}/b.zarr"
     report = convolume.process(url, out, "convolve", kernel=kernel, chunks=(2, 20, 20), shards=(2, 20, 40),
