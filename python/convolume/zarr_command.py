@@ -62,7 +62,7 @@ class _Arguments:
             self.output = next(iter(self._positions()[1:]), None)
         for option in _SECOND_OUTPUTS:
             second = self.value_of(option)
-            if second is not None and is_zarr(value.rstrip("/")):
+            if second is not None and is_zarr(second.rstrip("/")):
                 raise InvalidArgument(f'{option} writes no OME-Zarr, which "{second}" names; name a TIFF file')
         if self.value_of("--dump-every") is not None and self.zarr_output() is not None:
             raise InvalidArgument("--dump-every writes its estimates beside the output, as files of the same format, "
