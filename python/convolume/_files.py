@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, NoReturn, TypedDict, Unpack
 
 from . import _core
 from ._arrays import TYPES
@@ -14,10 +14,12 @@ from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
 from ._ome_metadata import AXES
 from ._options import defaults_of, with_keywords
+from ._output_names import refuse_input_as_output
 from ._run import free_host_bytes
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import open_zarr
 from ._zarr_save import save_zarr
+from ._zarr_store import Location
 from ._zarr_target import Layout
 
 Path = str | PathLike[str]
@@ -54,7 +56,7 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
     -------
     Image
         Axes are a selection of T, C, Z, Y, X in this order, ``spacing`` is in µm. ``notes`` has the assumptions of the
-        reader, each of which is also a :class:`ConvolumeWarning`.
+        reader, each of which is also a :class:`ConvolumeWarning`. So is ``scaling``, as samples are read as stored.
 
     Raises
     ------
@@ -84,9 +86,19 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
 
 
 def warn_of_notes(image: Image, name: str) -> None:
-    """Issues a warning for each note of an image."""
+    """Issues a warning for each note of an image, and one if its file scales the samples."""
     for note in image.notes:
         warn(f'"{name}": {note}')
+    if image.scaling is not None:
+        scale, offset = image.scaling
+        text = f"value = stored * {scale:g}" + (f" + {offset:g}" if offset else "")
+        warn(f'"{name}" scales its values ({text}), but they are read as stored, without that')
+
+
+def refuse_scaled_zarr() -> NoReturn:
+    """Raises InvalidArgument, as OME-Zarr has no place for the scale of values."""
+    raise InvalidArgument("OME-Zarr cannot say what its values stand for; write TIFF or HDF5, or values that are not "
+                          "scaled")
 
 
 def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, level: int | None = None,
@@ -158,7 +170,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     Raises
     ------
     InvalidArgument
-        Axes, spacing or names that do not fit, or an unknown extension (a ValueError).
+        Axes, spacing or names that do not fit, an unknown extension, or an image with ``scaling`` for a format that
+        cannot hold it (a ValueError).
     OutputExists
         The file exists and `overwrite` is not set (a FileExistsError).
     CannotCreate, FileFailure
@@ -182,6 +195,10 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     metadata = _metadata_for(source, like, options)
     compression, overwrite = options.get("compression"), options.get("overwrite", False)
     if is_zarr(name):
+        if source.scaling is not None:
+            refuse_scaled_zarr()
+        if source._array is None and Location.of(name).local_path is None:  # an old image is removed before the writing
+            refuse_input_as_output(name, [source._name])
         layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),
                         compression or "zstd", options.get("levels"), free_host_bytes() // 16)
         described = Image(source._reader, metadata, source._array, source.axes)

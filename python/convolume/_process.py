@@ -24,6 +24,7 @@ from ._image import Image
 from ._local_engine import run_local
 from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
 from ._options import Boundary, Nan, defaults_of, with_keywords
+from ._output_names import check_target
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
 from ._process_request import CheckedRequest, checked_request, set_estimates
@@ -165,7 +166,9 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         Some blocks could not be read, computed or written (a RuntimeError). All others are complete. If NaN and
         infinities are refused, it names the first one of a block by t, c, z, y, x in the image.
     InvalidArgument
-        Options that contradict themselves, or differ from those the target was begun with (a ValueError).
+        Options that contradict themselves, or differ from those the target was begun with. A target with the extension
+        of another format, or one that is the source, the kernel or the mask, contains one of them, or lies inside one
+        (a ValueError).
     OutputExists
         The target exists, or another process is writing it (a FileExistsError).
 
@@ -197,6 +200,7 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
     client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
     overwrite = run.get("overwrite", False)
     location = Location.of(target)
+    check_target(source, target, settings["kernel"], settings["mask"])
     if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
         raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
     with errors_name(str(location)), ExitStack() as stack:

@@ -14,6 +14,7 @@ from ._blocks import Block, Triple, halo_overhead, product, triple
 from ._files import Path
 from ._image import Image
 from ._operations import Convolution
+from ._output_names import check_target
 from ._process import DEFAULTS
 from ._process_request import checked_request
 from ._zarr_store import Location
@@ -98,6 +99,7 @@ def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool =
     (1, [[1, 1], [1, 1], [1, 1]])
     """
     location = Location.of(target)
+    check_target(source, target, settings.get("kernel"), settings.get("mask"))
     options = {name: value for name, value in settings.items() if name not in DEFAULTS}
     request = checked_request(source, location, {**DEFAULTS, **settings, "op": op, "options": options}, None, 1, None)
     job = request.job

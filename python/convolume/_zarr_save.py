@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves whole images as OME-Zarr, and replaces existing ones."""
 
+import errno
 import os
 import shutil
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._blocks import Block
-from ._errors import InputNotFound, InvalidArgument, OutputExists
+from ._errors import CannotCreate, InvalidArgument, OutputExists
 from ._ome_metadata import AXES, ome_of
 from ._zarr_nodes import MANIFEST, Node, levels_of, node_at
 from ._zarr_store import Documents, Location
@@ -43,8 +44,10 @@ def save_zarr(name: str, image: Any, like: Any, layout: Layout, overwrite: bool)
     path = location.local_path
     working = location
     if path is not None:
-        if not os.path.isdir(os.path.dirname(path)):
-            raise InputNotFound(f"{os.path.dirname(path)}: there is no such folder")
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            raise CannotCreate(f'cannot write "{name}": the folder "{folder}" does not exist; create it first', name,
+                               errno.ENOENT)
         working = Location(os.path.join(os.path.dirname(path), f".{location.name}.partial-{os.getpid()}"))
     title = location.name.removesuffix(".zarr").removesuffix(".ome")
     target = ZarrTarget(working, facts_of(image, image.dtype, title, like), layout)

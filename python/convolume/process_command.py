@@ -3,12 +3,15 @@
 
 import argparse
 import dataclasses
+import difflib
 import json
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TextIO, get_args
 
@@ -35,9 +38,28 @@ _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (KeyboardInterrupt, 130)]
 
 
+_SHORTEST_PREFIX = 4
+"""Characters of the beginning of an option that tell which one was meant."""
+_LEAST_SIMILARITY = 0.75
+"""Least ratio of difflib with which a word is taken for a misspelled option."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"convolume: error: {message}; see convolume process --help\n")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Refuses words that the command does not take, with the option that was probably meant."""
+        typed = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+        if typed is None:
+            sentence = f'takes no further argument "{words[0]}"; convolume process --help lists its arguments'
+        else:
+            names = [name for name in self._option_string_actions if name.startswith("--")]
+            meant = [name for name in names if len(typed) >= _SHORTEST_PREFIX and name.startswith(typed)]
+            meant = meant or difflib.get_close_matches(typed, names, n=1, cutoff=_LEAST_SIMILARITY)
+            question = f" did you mean {' or '.join(meant)}?" if meant else ""
+            sentence = f"has no option {typed};{question} convolume process --help lists all options"
+        self.exit(2, f"convolume: error: convolume process {sentence}\n")
 
 
 def _extents(text: str) -> tuple[int, ...]:
@@ -58,7 +80,7 @@ def _number_or_auto(text: str) -> float | str:
         raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor auto") from None
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(prog="convolume process", allow_abbrev=False, description=(
         "Convolves or deconvolves an image of any size block by block and writes OME-Zarr. It can be stopped, resumed, "
         "and shared among processes and machines."))
@@ -225,6 +247,37 @@ def warnings_of_the_command() -> Generator[None]:
         yield
 
 
+@contextmanager
+def signals_call(handler: Callable[[int, Any], object], numbers: Sequence[int]) -> Generator[None]:
+    """Calls a handler for signals within a context of the main thread. Signals that are ignored, as in nohup and a
+    shell's background jobs, stay so."""
+    before: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in numbers:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def ends_as_by_control_c() -> Generator[None]:
+    """Makes the first SIGTERM or SIGHUP raise KeyboardInterrupt, as Ctrl-C does, within a context. Later ones do
+    nothing, so that the first one can clean up."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
+        if len(received) == 1:
+            raise KeyboardInterrupt
+
+    with signals_call(interrupt, (signal.SIGTERM, signal.SIGHUP)):
+        yield
+
+
 def report_error(error: BaseException, interrupted: str) -> int:
     """Prints an error as one sentence, or `interrupted` if it is an interruption; returns the exit code."""
     code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
@@ -239,9 +292,12 @@ def report_error(error: BaseException, interrupted: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, which docs/commands/common.md explains."""
-    parsed = _parser().parse_args(arguments)
+    parser = _parser()
+    parsed, others = parser.parse_known_args(arguments)
+    if others:
+        parser.refuse(others)
     try:
-        with warnings_of_the_command():
+        with ends_as_by_control_c(), warnings_of_the_command():
             _run(parsed)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; blocks that are done stay, --resume goes on")

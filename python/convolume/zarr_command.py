@@ -6,28 +6,40 @@ argument names such an image. It copies each image to OME-TIFF, runs the command
 to OME-Zarr.
 """
 
+import errno
+import itertools
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ._block_samples import read_box
 from ._errors import CannotCreate, InvalidArgument, Unavailable
-from ._files import open_quietly, save, warn_of_notes
+from ._files import open_quietly, refuse_scaled_zarr, save, warn_of_notes
 from ._image import Image
+from ._output_names import refuse_input_as_output
 from ._zarr_nodes import is_zarr, levels_of, node_at
 from ._zarr_save import refuse_existing
 from ._zarr_store import Location
-from .process_command import report_error, warnings_of_the_command
+from .process_command import ends_as_by_control_c, report_error, signals_call, warnings_of_the_command
 
 _WRITERS = ("convolve", "deconvolve", "simulate", "convert")
 _FLAGS = ("--overwrite", "--scale-output", "--dry-run", "--json", "-q", "--quiet", "-v", "--verbose")
 """Options of `convert` without a value."""
 _PREVIEW_SAMPLES = 2048
 """Largest extent of a level that is drawn: `preview` takes the first level without larger extents."""
+_INTERRUPTED = 130
+"""Exit code of an interrupted command."""
+_SECOND_OUTPUTS = ("--uncertainty", "--truth")
+"""Options that name a second output, which only files can be."""
 
 
 class _Arguments:
@@ -48,6 +60,13 @@ class _Arguments:
                 raise InvalidArgument(f"{option} is for files: give one OME-Zarr image at a time")
         if self.command == "convert" and self.output is None:
             self.output = next(iter(self._positions()[1:]), None)
+        for option in _SECOND_OUTPUTS:
+            second = self.value_of(option)
+            if second is not None and is_zarr(second.rstrip("/")):
+                raise InvalidArgument(f'{option} writes no OME-Zarr, which "{second}" names; name a TIFF file')
+        if self.value_of("--dump-every") is not None and self.zarr_output() is not None:
+            raise InvalidArgument("--dump-every writes its estimates beside the output, as files of the same format, "
+                                  "which OME-Zarr cannot be; name a TIFF file as the output")
         for number, text in enumerate(self.all):
             if number not in (0, self.output) and is_zarr(text.rstrip("/").split("=")[-1]):
                 if text.startswith("-") or "=" in text:
@@ -68,6 +87,11 @@ class _Arguments:
             is_value = is_option and "=" not in text and text not in _FLAGS
         return found
 
+    def inputs_of_convert(self) -> list[str]:
+        """Returns the names of the inputs of `convert`; nothing for other commands."""
+        positions = self._positions() if self.command == "convert" else []
+        return [self.all[number] for number in positions if number != self.output]
+
     def value_of(self, option: str) -> str | None:
         """Returns the value of an option that is given as "--image 1" or "--image=1", else None."""
         for number, text in enumerate(self.all):
@@ -76,9 +100,35 @@ class _Arguments:
                 return value if equals else self.all[number + 1]
         return None
 
+    def refuse_input_as_output(self) -> None:
+        """Raises InvalidArgument if the output would replace an input. The command sees only copies of OME-Zarr, and a
+        file instead of an output in OME-Zarr."""
+        if self.output is None or self.output >= len(self.all):
+            return
+        names = [self.all[number] for number in self.inputs]
+        if self.zarr_output() is not None:
+            values = [text.rpartition("=")[2] for number, text in enumerate(self.all) if number not in (0, self.output)]
+            names += [value for value in values if os.path.exists(value.partition(":/")[0])]
+        refuse_input_as_output(self.all[self.output], names)
+
     def zarr_output(self) -> str | None:
-        name = None if self.output is None else self.all[self.output]
+        name = None if self.output is None or self.output >= len(self.all) else self.all[self.output]
         return name if name is not None and is_zarr(name.rstrip("/")) else None
+
+
+def _refuse_scaled_output(arguments: _Arguments) -> None:
+    """Raises InvalidArgument if the result in OME-Zarr would have scaled values: those of --scale-output, or those of a
+    file that `convert` copies as stored."""
+    if "--scale-output" in arguments.all:
+        refuse_scaled_zarr()
+    names = [name for name in arguments.inputs_of_convert() if not is_zarr(name)]
+    for name in names:
+        try:
+            image = open_quietly(name, axes=arguments.value_of("--axes") or "", image=arguments.value_of("--image"))
+        except (ValueError, OSError, RuntimeError):
+            continue  # the command reports it
+        if image.scaling is not None and arguments.value_of("--output-type") in (None, "same", image.dtype.name):
+            refuse_scaled_zarr()
 
 
 def _folder_for(arguments: _Arguments) -> str:
@@ -87,8 +137,28 @@ def _folder_for(arguments: _Arguments) -> str:
     if arguments.output is None or arguments.command not in _WRITERS:
         return tempfile.gettempdir()
     name = arguments.all[arguments.output]
-    path = Location.of(name).local_path if is_zarr(name.rstrip("/")) else name
-    return os.path.dirname(os.path.abspath(path)) if path is not None else tempfile.gettempdir()
+    path = Location.of(name).local_path if is_zarr(name.rstrip("/")) else name.partition(":/")[0]
+    if path is None:
+        return tempfile.gettempdir()
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise CannotCreate(f'cannot write "{name}": the folder "{folder}" does not exist; create it first', name,
+                           errno.ENOENT)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CannotCreate(f'cannot write "{name}": the folder "{folder}" is not writable; choose another', name,
+                           errno.EACCES)
+    return folder
+
+
+def _copy_in(folder: str, part: str, name: str) -> str:
+    """Returns the path of a copy of the image `name`, in the new folder `part` of `folder`. Its file has the image's
+    own name, which messages and pictures show."""
+    parts = Location.of(name).url.split("/")
+    own = next((one for one in reversed(parts) if one.endswith(".zarr")), parts[-1])
+    own = own.removesuffix(".zarr").removesuffix(".ome")
+    plain = re.sub(r"[{}*?\[\]:]", "_", own)[:200]  # without the letters of patterns and datasets
+    os.mkdir(os.path.join(folder, part))
+    return os.path.join(folder, part, f"{plain or 'image'}.ome.tif")
 
 
 def _opened(name: str, command: str) -> Image:
@@ -122,6 +192,36 @@ def _count(image: Image) -> int:
     return count
 
 
+_BOX_BYTES = 256 << 20
+"""Bytes of samples that `info --stats` reads at once."""
+
+
+def _statistics(image: Image) -> dict[str, Any]:
+    """Reads all samples, and returns what the command calls the statistics of a file. Complex samples count by their
+    magnitude, NaN only in their number."""
+    extents = dict(zip(image.axes, image.shape))
+    depth, height, width = (extents.get(axis, 1) for axis in "ZYX")
+    planes = max(1, _BOX_BYTES // max(1, height * width * image.dtype.itemsize))
+    rows = height if planes > 1 else max(1, _BOX_BYTES // max(1, width * image.dtype.itemsize))
+    least, most, total, missing = np.inf, -np.inf, 0.0, 0
+    places = itertools.product(range(extents.get("T", 1)), range(extents.get("C", 1)), range(0, depth, planes),
+                               range(0, height, rows))
+    for t, c, z, y in places:
+        box = [slice(z, min(depth, z + planes)), slice(y, min(height, y + rows)), slice(0, width)]
+        values = read_box(image, t, c, box)
+        if values.dtype.kind == "c":
+            values = np.abs(values)
+        if values.dtype.kind == "f":
+            is_nan = np.isnan(values)
+            missing += int(np.count_nonzero(is_nan))
+            values = values[~is_nan]
+        if values.size:
+            least, most = min(least, float(values.min())), max(most, float(values.max()))
+            total += float(values.sum(dtype=np.float64))
+    count = _count(image) - missing
+    return {"min": least, "max": most, "mean": total / count if count else np.nan, "sum": total, "nan": missing}
+
+
 def _information(names: Sequence[str], arguments: _Arguments) -> None:
     as_json = "--json" in arguments.all
     for name in names:
@@ -141,7 +241,10 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
             facts["image"] = {"number": image.image, "name": image.image_name}
         if image.notes:
             facts["notes"] = image.notes
+        statistics = _statistics(image) if "--stats" in arguments.all else {}
         if as_json:
+            if statistics:
+                facts["stats"] = {key: value if np.isfinite(value) else None for key, value in statistics.items()}
             print(json.dumps(facts, indent=2))
             continue
         print(f"format: OME-Zarr\ntype: {facts['type']}\naxes: {image.axes}\ntimes: {facts['frames']}\n"
@@ -154,43 +257,72 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
         print(f"levels: {levels}\nbytes: {facts['bytes']}")
         for note in image.notes:
             print(f"note: {note}")
+        if statistics:
+            print("minimum: {min:g}\nmaximum: {max:g}\nmean: {mean:g}\nsum: {sum:g}\nNaN: {nan}".format(**statistics))
 
 
 def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
-    """Runs convolume, and replaces the names of copies in its output by the user's names."""
+    """Runs convolume, and replaces the names of copies in its output by the user's names. Signals that end this
+    program are sent to convolume, which then ends by itself and removes what it has begun."""
     command = os.environ.get("CONVOLUME_COMMAND") or shutil.which("convolume")
     if command is None:
         raise Unavailable("the command convolume is not on the PATH")
     on_terminal = sys.stderr.isatty()  # then stderr is not captured, so that progress is visible
-    done = subprocess.run([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command}, check=False,
-                          stdout=subprocess.PIPE, stderr=None if on_terminal else subprocess.PIPE, text=True)
-    for text, stream in ((done.stdout, sys.stdout), (done.stderr, sys.stderr)):
+    process: subprocess.Popen[str] | None = None
+    received: list[int] = []
+
+    def forward(number: int, frame: Any) -> None:
+        received.append(number)
+        if process is not None:
+            process.send_signal(number)
+
+    def pause(number: int, frame: Any) -> None:
+        for one in (signal.SIGSTOP, signal.SIGCONT):
+            if process is not None:
+                process.send_signal(one)
+            if one == signal.SIGSTOP:
+                os.kill(os.getpid(), one)  # returns when this program continues
+
+    with signals_call(forward, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), signals_call(pause, (signal.SIGTSTP,)):
+        # In a session of its own, convolume gets Ctrl-C once: from here.
+        process = subprocess.Popen([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command},
+                                   start_new_session=True, stdout=subprocess.PIPE,
+                                   stderr=None if on_terminal else subprocess.PIPE, text=True)
+        if received:  # before `process` was set
+            process.send_signal(received[-1])
+        output, errors = process.communicate()
+    if received and process.returncode != _INTERRUPTED:
+        raise KeyboardInterrupt
+    for text, stream in ((output, sys.stdout), (errors, sys.stderr)):
         for copy, name in names.items():
             text = (text or "").replace(copy, name)
         stream.write(text)
-    return done.returncode
+    return process.returncode
 
 
 def _run(given: Sequence[str]) -> int:
     arguments = _Arguments(given)
     chosen = [arguments.all[number] for number in arguments.inputs]
-    if arguments.command == "info" and "--statistics" not in arguments.all:
+    if arguments.command == "info":
         _information(chosen, arguments)
         return 0
+    arguments.refuse_input_as_output()
     target = arguments.zarr_output()
     overwrite = "--overwrite" in arguments.all
     dry = "--dry-run" in arguments.all
     if target is not None:
+        _refuse_scaled_output(arguments)
         refuse_existing(Location.of(target), 3, overwrite)
+    folder_for_copies = _folder_for(arguments)
     images = [_opened(name, arguments.command) for name in chosen]
     for image, name in zip(images, chosen):  # the copies lack the notes
         warn_of_notes(image, name)
-    with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
+    with tempfile.TemporaryDirectory(prefix=".convolume-", dir=folder_for_copies) as folder:
         _require_space(folder, images, target is not None)
         names = {}
-        result = os.path.join(folder, "result.ome.tif")
+        result = "" if target is None else _copy_in(folder, "result", target)
         for number, name, image in zip(arguments.inputs, chosen, images):
-            copy = os.path.join(folder, f"{number}.ome.tif")
+            copy = _copy_in(folder, str(number), name)
             save(copy, image)
             arguments.all[number] = copy
             names[copy] = name
@@ -206,7 +338,7 @@ def _run(given: Sequence[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, which docs/commands/common.md explains."""
     try:
-        with warnings_of_the_command():
+        with ends_as_by_control_c(), warnings_of_the_command():
             return _run(sys.argv[1:] if arguments is None else arguments)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; nothing was written")

@@ -45,8 +45,8 @@ CASES = {
     "save: a file as folder": (saves("there.npy/a.tif"), convolume.CannotCreate, OSError, errno.ENOTDIR,
                                "Not a directory"),
     "save: Zarr exists": (saves("there.zarr"), convolume.OutputExists, FileExistsError, errno.EEXIST, "exists"),
-    "save: no folder for Zarr": (saves("none/a.zarr"), convolume.InputNotFound, FileNotFoundError, errno.ENOENT,
-                                 "no such folder"),
+    "save: no folder for Zarr": (saves("none/a.zarr"), convolume.CannotCreate, OSError, errno.ENOENT,
+                                 "does not exist; create it first"),
 }
 
 

@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -42,9 +44,70 @@ def test_command(tmp_path, source, image, kernel, capsys):
         assert process_command.main(arguments) == code
         error = capsys.readouterr().err
         assert error.startswith("convolume: error: ") and error.count("\n") == 1
-    with pytest.raises(SystemExit) as usage:
-        process_command.main([*common, "--blok", "3"])
-    assert usage.value.code == 2
+    for words, text in ((["--blok", "3"], "has no option --blok; did you mean --block? convolume process --help"),
+                        (["--overwite"], "has no option --overwite; did you mean --overwrite? "),
+                        (["--iter=3"], "has no option --iter; did you mean --iterations? "),
+                        (["--zzz", "3"], "has no option --zzz; convolume process --help lists all options\n"),
+                        (["more"], 'takes no further argument "more"; ')):
+        with pytest.raises(SystemExit) as usage:
+            process_command.main([*common, *words])
+        error = capsys.readouterr().err
+        assert usage.value.code == 2 and error.startswith(f"convolume: error: convolume process {text}"), error
+
+
+@pytest.mark.parametrize("name", ["x.tif", "x.OME.TIF", "x.h5:/a", "x.npy", "x.tif/"])
+def test_a_target_of_another_format(tmp_path, source, kernel, name, capsys):
+    convolume.save(tmp_path / "k.tif", kernel)
+    words = [str(source), f"{tmp_path}/{name}", "--op", "convolve", "--kernel", str(tmp_path / "k.tif"), "--device",
+             "cpu"]
+    for more in ([], ["--dry-run"]):
+        assert process_command.main([*words, *more]) == 2
+        assert "names a file of another format; name a target that ends in .zarr" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["k.tif", "source.zarr"]
+
+
+def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
+    convolume.save(tmp_path / "k.zarr", kernel)
+    convolume.save(tmp_path / "m.zarr", np.ones(image.shape, np.uint8))
+    (tmp_path / "link.zarr").symlink_to(source)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    given = str(source)
+    link, psf, mask = (str(tmp_path / name) for name in ("link.zarr", "k.zarr", "m.zarr"))
+    cases = [(given, given, "is one of the inputs"), (given, link, "is one of the inputs"),
+             (link, given, "is one of the inputs"), (f"{given}/0", given, "contains the input"),
+             (given, psf, "is one of the inputs"), (given, mask, "is one of the inputs"),
+             (given, f"{given}/new", "lies inside the input"), (given, f"{given}/0", "lies inside the input")]
+    for one, target, text in cases:
+        for kernels in ([psf], [f"0={psf}"]):
+            options = ["--op", "convolve", "--mask", mask, "--device", "cpu", "-q"]
+            options += [word for named in kernels for word in ("--kernel", named)]
+            for end in (["--overwrite"], ["--resume"], ["--dry-run"]):
+                assert process_command.main([one, target, *options, *end]) == 2, (one, target, end)
+                error = capsys.readouterr().err
+                assert text in error and error.count("\n") == 1
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    for start in (source, convolume.open(source)):
+        with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+            convolume.process(start, source, "convolve", kernel=kernel, device="cpu", overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted(tmp_path, source, kernel, number):
+    convolume.save(tmp_path / "k.tif", kernel)
+    target = tmp_path / "b.zarr"
+    words = [source, target, "--op", "deconvolve", "--psf", tmp_path / "k.tif", "--iterations", "10000000",
+             "--background", "0", "--device", "cpu", "--threads", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "convolume.process_command", *map(str, words)], text=True,
+                               stderr=subprocess.PIPE)
+    while process.poll() is None and not target.exists():
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(number)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert errors == "convolume: error: interrupted; blocks that are done stay, --resume goes on\n"
+    assert not convolume.process_status(target)["writers"]
 
 
 def test_a_kernel_of_other_voxels(tmp_path, source, kernel):

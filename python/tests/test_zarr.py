@@ -201,7 +201,7 @@ def test_nothing_is_left_behind(tmp_path, random):
         convolume.save(tmp_path / "a.zarr", image)
     with pytest.raises(ValueError, match="version 3"):
         convolume.save(tmp_path / "a.zarr", image, overwrite=True, zarr_format=2)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(convolume.CannotCreate, match="create it first"):
         convolume.save(tmp_path / "none" / "a.zarr", image)
     with pytest.raises(ValueError, match="whole chunks"):
         convolume.save(tmp_path / "b.zarr", image, chunks=(2, 8, 8), shards=(3, 8, 8))
@@ -398,6 +398,12 @@ def test_s3(random, s3, zarr_format):
     with pytest.raises(FileExistsError):
         convolume.save(url, image)
     convolume.save(url, image + 1, zarr_format=zarr_format, overwrite=True)
+    np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
+    with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+        convolume.save(f"{url}/", convolume.open(url), zarr_format=zarr_format, overwrite=True)
+    np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
+    with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+        convolume.process(url, url, "convolve", kernel=np.ones((3, 3, 3)), overwrite=True, device="cpu")
     np.testing.assert_array_equal(np.asarray(convolume.open(url)), image + 1)
     kernel = np.ones((3, 3, 3))
     out = f"s3://bucket/folder{zarr_format}/b.zarr"

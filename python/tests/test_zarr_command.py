@@ -4,9 +4,11 @@
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -28,8 +30,9 @@ def image(tmp_path):
     return values, kernel / kernel.sum()
 
 
-def run(folder, *arguments):
-    """Runs a command as users type it, with convolume-zarr on the PATH, as in an installed package."""
+def run(folder, *arguments, meanwhile=None):
+    """Runs a command as users type it, with convolume-zarr on the PATH, as in an installed package. `meanwhile` is
+    called with the process once it has started."""
     program = folder / "bin" / "convolume-zarr"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m convolume.zarr_command \"$@\"\n")
@@ -37,8 +40,12 @@ def run(folder, *arguments):
     environment = {key: value for key, value in os.environ.items() if key != "CONVOLUME_COMMAND"}
     environment |= {"PATH": f"{program.parent}:{environment['PATH']}",
                     "PYTHONPATH": os.path.dirname(os.path.dirname(convolume.__file__))}
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=folder,
-                          check=False)
+    process = subprocess.Popen([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment, cwd=folder)
+    if meanwhile is not None:
+        meanwhile(process)
+    output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def remaining_files(folder):
@@ -61,6 +68,10 @@ def test_convolve(tmp_path, image):
     assert convolume.open(tmp_path / "b.zarr").dtype == np.float32
     assert run(tmp_path, *again, "--overwrite").returncode == 0
     assert convolume.open(tmp_path / "b.zarr").dtype == np.uint16
+    done = run(tmp_path, "convolve", "a.zarr", "k.npy", "-o", "b.h5:/x/y", "--device", "cpu")
+    if done.returncode != 4:  # this build has HDF5
+        assert done.returncode == 0, done.stderr
+        assert convolume.open(f"{tmp_path}/b.h5:/x/y").shape == values.shape
     # The output has another format, and the input is a level.
     assert run(tmp_path, "convolve", "a.zarr/0/", "k.npy", "-o", "c.tif", "--device", "cpu").returncode == 0
     assert convolume.open(tmp_path / "c.tif").spacing == (0.3, 0.1, 0.1)
@@ -89,6 +100,26 @@ def test_info_and_preview(tmp_path, image):
     assert done.returncode == 0 and (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG", done.stderr
 
 
+def test_statistics(tmp_path, image, monkeypatch, capsys):
+    """The statistics are those of the same samples in a TIFF file, also if they are read in several boxes."""
+    several = np.random.default_rng(5).random((2, 3, 4, 20, 30)).astype(np.float32)
+    several[1, 2, 3, 4, 5:8] = np.nan
+    convolume.save(tmp_path / "five.zarr", several)
+    convolume.save(tmp_path / "five.tif", several)
+    convolume.save(tmp_path / "a.tif", image[0])
+    for name in ("five", "a"):
+        wanted = run(tmp_path, "info", f"{name}.tif", "--stats").stdout.splitlines()[-5:]
+        assert run(tmp_path, "info", f"{name}.zarr", "--stats").stdout.splitlines()[-5:] == wanted
+        wanted = json.loads(run(tmp_path, "info", f"{name}.tif", "--stats", "--json").stdout)["stats"]
+        for box_bytes in (1 << 28, 5000, 700):  # all samples, a few planes, a few rows
+            monkeypatch.setattr(zarr_command, "_BOX_BYTES", box_bytes)
+            assert zarr_command.main(["info", str(tmp_path / f"{name}.zarr"), "--stats", "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["stats"] == pytest.approx(wanted, rel=1e-12)
+    convolume.save(tmp_path / "none.zarr", np.full((2, 3, 4), np.nan, np.float32))
+    facts = json.loads(run(tmp_path, "info", "none.zarr", "--stats", "--json").stdout)
+    assert facts["stats"] == {"min": None, "max": None, "mean": None, "sum": 0, "nan": 24}
+
+
 def test_convert_and_diff(tmp_path, image):
     values, _ = image
     done = run(tmp_path, "convert", "a.zarr", "--crop", "2:10,:,:", "b.ome.tif", "--channel-names", "GFP", "-q")
@@ -112,6 +143,14 @@ def test_what_is_refused(tmp_path, image):
              (["convolve", "a.zarr", "k.npy", "--output-dir", "x"], 2, "--output-dir"),
              (["convolve", "a.zarr", "--psf-for", "0=k.zarr", "-o", "x.tif"], 2, "of its own"),
              (["convert", "a.zarr", "--crop", "0:1,:,:"], 2, "convert IN OUT"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.zarr", "--dump-every", "2"], 2, "name a TIFF file"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty", "u.zarr"], 2, "name a TIFF file"),
+             (["deconvolve", "a.zarr", "k.npy", "-o", "x.tif", "--uncertainty=u.zarr"], 2, "--uncertainty writes no"),
+             (["simulate", "a.zarr", "k.npy", "-o", "x.zarr", "--truth", "t.zarr"], 2, "--truth writes no"),
+             (["convert", "a.zarr", "none/x.zarr"], 73, "/none\" does not exist; create it first"),
+             (["convert", "a.zarr", "none/x.tif"], 73, "/none\" does not exist; create it first"),
+             (["convolve", "a.zarr", "k.npy", "-o", "none/x.h5:/a/b"], 73, "/none\" does not exist; create it first"),
+             (["convert", "k.npy", "none/x.zarr"], 73, "/none\" does not exist; create it first"),
              (["project", "a.zarr", "-o", "x.tif"], 2, "OME-Zarr")]
     for arguments, code, text in cases:
         done = run(tmp_path, *arguments)
@@ -119,10 +158,107 @@ def test_what_is_refused(tmp_path, image):
     assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
 
 
+def test_scaled_values(tmp_path, image):
+    convolume.save(tmp_path / "a.tif", image[0])
+    done = run(tmp_path, "convert", "a.tif", "scaled.tif", "--scale-output", "--output-type", "uint8", "-q")
+    assert done.returncode == 0, done.stderr
+    with pytest.warns(convolume.ConvolumeWarning, match="scales its values .* read as stored"):
+        scaled = convolume.open(tmp_path / "scaled.tif")
+    with pytest.raises(convolume.InvalidArgument, match="OME-Zarr cannot say what its values stand for"):
+        convolume.save(tmp_path / "x.zarr", scaled)
+    with pytest.warns(convolume.ConvolumeWarning, match="read as stored"):
+        convolume.process(tmp_path / "scaled.tif", tmp_path / "p.zarr", "convolve", kernel=image[1], device="cpu")
+    before = remaining_files(tmp_path)
+    for arguments in (["convolve", "a.tif", "k.npy", "-o", "x.zarr", "--scale-output"],
+                      ["convolve", "a.zarr", "k.npy", "-o", "x.zarr", "--output-type", "uint8", "--scale-output"],
+                      ["convert", "scaled.tif", "x.zarr"],
+                      ["convert", "--output-type", "uint8", "scaled.tif", "x.zarr"]):
+        done = run(tmp_path, *arguments)
+        assert done.returncode == 2 and "OME-Zarr cannot say what its values stand for" in done.stderr, done
+        assert done.stderr.count("\n") == 1 and remaining_files(tmp_path) == before
+    done = run(tmp_path, "convert", "scaled.tif", "x.zarr", "--output-type", "float32")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.asarray(convolume.open(tmp_path / "x.zarr")), image[0], atol=scaled.scaling[0])
+
+
+def is_alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("output", ["b.zarr", "b.tif"])
+def test_interrupted(tmp_path, image, number, output):
+    """A signal to convolume-zarr also ends the command that it runs, and removes all copies."""
+    children = []
+
+    def interrupt(process):
+        listed = f"/proc/{process.pid}/task/{process.pid}/children"
+        while process.poll() is None and not children:
+            time.sleep(0.02)
+            with open(listed, encoding="ascii") as file:
+                for child in map(int, file.read().split()):
+                    with open(f"/proc/{child}/cmdline", "rb") as words:
+                        if b"deconvolve" in words.read().split(b"\0"):
+                            children.append(child)
+        time.sleep(0.5)
+        process.send_signal(number)
+
+    done = run(tmp_path, "deconvolve", "a.zarr", "k.npy", "-o", output, "--iterations", "10000000", "--device", "cpu",
+               "--threads", "1", "--background", "0", meanwhile=interrupt)
+    assert done.returncode == 130 and "interrupted; nothing was written" in done.stderr, done
+    assert children and not is_alive(children[0])
+    assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "bin" not in path.parts}
+
+
+def test_an_output_that_is_an_input(tmp_path, image):
+    convolume.save(tmp_path / "k.zarr", image[1])
+    (tmp_path / "link.zarr").symlink_to("a.zarr")
+    before = contents(tmp_path)
+    cases = [(["convolve", "a.zarr", "k.npy", "-o", "a.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.npy", "-o", "./a.zarr/"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.npy", "-o", "link.zarr"], "is one of the inputs"),
+             (["convolve", "link.zarr", "k.npy", "--output=a.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr", "k.zarr", "-o", "k.zarr"], "is one of the inputs"),
+             (["convolve", "a.zarr/0", "k.npy", "-o", "a.zarr"], "contains the input"),
+             (["convolve", "a.zarr", "k.npy", "-o", "a.zarr/0"], "lies inside the input"),
+             (["convert", "a.zarr", "a.zarr"], "is one of the inputs"),
+             (["convert", "a.zarr", "a.zarr/b.tif"], "lies inside the input")]
+    for arguments, text in cases:
+        done = run(tmp_path, *arguments, "--overwrite")
+        assert done.returncode == 2 and text in done.stderr and done.stderr.count("\n") == 1, (arguments, done)
+        assert contents(tmp_path) == before, arguments
+
+
 def test_messages_have_the_names_that_were_given(tmp_path, image):
     convolume.save(tmp_path / "n.zarr", np.full((4, 8, 8), np.nan, np.float32))
     done = run(tmp_path, "convolve", "n.zarr", "k.npy", "-o", "x.zarr", "--device", "cpu")
     assert done.returncode == 65 and "n.zarr" in done.stderr and ".convolume-" not in done.stderr
+
+
+def test_copies_have_the_names_of_their_images(tmp_path, image):
+    """Messages on a terminal are not changed on their way, so that they name the copies."""
+    given, terminal = os.openpty()
+    try:
+        done = subprocess.Popen([sys.executable, "-m", "convolume.zarr_command", "convolve", "a.zarr", "k.npy", "-o",
+                                 "b{c}.zarr", "--device", "cpu"], cwd=tmp_path, stderr=terminal, stdin=terminal,
+                                env={**os.environ, "CONVOLUME_COMMAND": COMMAND})
+        assert done.wait(60) == 0
+        text = os.read(given, 1 << 20).decode()
+    finally:
+        os.close(given)
+        os.close(terminal)
+    assert "/a.ome.tif" in text and "/b_c_.ome.tif" in text, text
+    assert convolume.open(tmp_path / "b{c}.zarr").shape == image[0].shape
+    for name, copy in (("x/a.zarr/1", "a.ome.tif"), ("s3://x/a.ome.zarr/", "a.ome.tif"), ("a/store", "store.ome.tif")):
+        assert os.path.basename(zarr_command._copy_in(str(tmp_path), name.replace("/", "_"), name)) == copy
 
 
 def test_no_space(tmp_path, image, monkeypatch, capsys):
