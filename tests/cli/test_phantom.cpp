@@ -144,7 +144,7 @@ TEST_CASE("phantoms that cannot be written are refused in one sentence") {
     refused(2, "shells", {"-o", "a.tif", "--kind", "spheres"});
     refused(2, "three values", {"-o", "a.tif", "--size", "10,20"});
     refused(2, "unit", {"-o", "a.tif", "--voxel", "200,100,100"});
-    refused(2, "voxel size", {"-o", "a.tif", "--voxel", "0,100,100nm"});
+    refused(2, "voxels have positive sizes", {"-o", "a.tif", "--voxel", "0,100,100nm"});
     refused(2, "--seed", {"-o", "a.tif", "--seed", "x"});
     refused(2, "number of objects", {"-o", "a.tif", "--count", "-1"});
     refused(2, "mixed", {"-o", "a.tif", "--radius", "1um"});

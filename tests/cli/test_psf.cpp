@@ -178,7 +178,7 @@ TEST_CASE("impossible PSFs are refused before a file is written") {
         {{"--voxel", "200um,65um,65um"}, "voxel size along z is 200 µm"},
         {{"--voxel", "200,65,65"}, "unit (nm, um or mm)"},
         {{"--voxel", "200,6500,65nm"}, "voxel size along y is 6.5 µm"},
-        {{"--voxel", "0,65,65nm"}, "voxel size along z is 0"},
+        {{"--voxel", "0,65,65nm"}, "voxels have positive sizes"},
         {{"--depth", "-2um"}, "depth of the source is -2"},
         {{"--depth", "2"}, "length with its unit"},
         {{"--size", "5,8,9"}, "8 voxels along y"},
