@@ -30,10 +30,10 @@ constexpr double sparse_contrast = 2.8;
 // results: bench/restoration/compare.py.
 constexpr double most_darker = 0.375, least_darker = 0.01;
 constexpr double little_light = 1.7;
-// Of lines, it falls with this power of the light, and all of it counts from a contrast on.
+// Lines: the share falls with this power of the light, and all of it counts from a contrast on.
 constexpr double power_of_light = -0.86;
 constexpr double clear_contrast = 5;
-// Points have more contrast than lines. They have the least share from a light on.
+// Points, which have more contrast than lines: the least share from a light on.
 constexpr double point_contrast = 20;
 constexpr double much_light = 3.4;
 // Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps

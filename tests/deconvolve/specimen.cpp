@@ -116,6 +116,11 @@ Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, co
     return specimen;
 }
 
+Array specimen_image(Random& random, const Shape3& shape, const Array& psf, double photons) {
+    const Index3 center{psf.shape.z / 2, psf.shape.y / 2, psf.shape.x / 2};
+    return bead_specimen(random, shape, psf, center, 5, photons, 2, 2).recorded;
+}
+
 // Multiplies uniform numbers, in portions of the mean that do not underflow.
 double poisson(Random& random, double mean) {
     double count = 0;

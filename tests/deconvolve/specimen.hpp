@@ -37,6 +37,9 @@ struct Specimen {
 Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, const Index3& center,
                        int beads, double photons, double background, double margin = 4);
 
+/// Returns a recording of five beads over a background of 2. The PSF has its peak in the middle.
+Array specimen_image(Random& random, const Shape3& shape, const Array& psf, double photons = 400);
+
 /// Draws a count from the Poisson distribution of the given mean.
 double poisson(Random& random, double mean);
 
