@@ -26,6 +26,7 @@ from ._errors import CannotCreate, InvalidArgument, Unavailable
 from ._files import open_quietly, refuse_scaled_zarr, save, warn_of_notes
 from ._image import Image
 from ._output_names import refuse_input_as_output
+from ._terminal_names import relayed_terminal
 from ._zarr_nodes import is_zarr, levels_of, node_at
 from ._zarr_save import refuse_existing
 from ._zarr_store import Location
@@ -267,7 +268,9 @@ def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
     command = os.environ.get("CONVOLUME_COMMAND") or shutil.which("convolume")
     if command is None:
         raise Unavailable("the command convolume is not on the PATH")
-    on_terminal = sys.stderr.isatty()  # then stderr is not captured, so that progress is visible
+    terminal = relayed_terminal(sys.stderr, names)
+    # Without one, progress on a terminal is worth more than the names.
+    errors_to = subprocess.PIPE if not sys.stderr.isatty() else terminal.theirs if terminal else None
     process: subprocess.Popen[str] | None = None
     received: list[int] = []
 
@@ -286,11 +289,14 @@ def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
     with signals_call(forward, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), signals_call(pause, (signal.SIGTSTP,)):
         # In a session of its own, convolume gets Ctrl-C once: from here.
         process = subprocess.Popen([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command},
-                                   start_new_session=True, stdout=subprocess.PIPE,
-                                   stderr=None if on_terminal else subprocess.PIPE, text=True)
+                                   start_new_session=True, stdout=subprocess.PIPE, stderr=errors_to, text=True)
+        if terminal is not None:
+            terminal.start()
         if received:  # before `process` was set
             process.send_signal(received[-1])
         output, errors = process.communicate()
+        if terminal is not None:
+            terminal.end()
     if received and process.returncode != _INTERRUPTED:
         raise KeyboardInterrupt
     for text, stream in ((output, sys.stdout), (errors, sys.stderr)):

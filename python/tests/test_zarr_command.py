@@ -15,6 +15,7 @@ import pytest
 
 import convolume
 from convolume import zarr_command
+from convolume._terminal_names import NameReplacer
 
 pytest.importorskip("tensorstore")
 COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
@@ -243,21 +244,38 @@ def test_messages_have_the_names_that_were_given(tmp_path, image):
     assert done.returncode == 65 and "n.zarr" in done.stderr and ".convolume-" not in done.stderr
 
 
-def test_copies_have_the_names_of_their_images(tmp_path, image):
-    """Messages on a terminal are not changed on their way, so that they name the copies."""
+def test_names_that_come_in_parts():
+    text = "cannot read /x/.c-1/0/a.ome.tif: it is /x/.c-1/0/b, or /x/.c-1/0/a.ome.tif"
+    names = {"/x/.c-1/0/a.ome.tif": "a.zarr"}
+    expected = text.replace("/x/.c-1/0/a.ome.tif", "a.zarr")
+    for size in (1, 2, 3, 7, 19, 20, 100):
+        replace = NameReplacer(names)
+        parts = [replace(text[begin:begin + size]) for begin in range(0, len(text), size)]
+        assert "".join(parts) + replace("", True) == expected, size
+    replace = NameReplacer(names)
+    assert replace("\r 10 %") == "\r 10 %"  # progress does not wait
+
+
+def test_messages_on_a_terminal_have_these_names_too(tmp_path, image):
     given, terminal = os.openpty()
     try:
         done = subprocess.Popen([sys.executable, "-m", "convolume.zarr_command", "convolve", "a.zarr", "k.npy", "-o",
-                                 "b{c}.zarr", "--device", "cpu"], cwd=tmp_path, stderr=terminal, stdin=terminal,
+                                 "b{c}.zarr", "--device", "cpu", "-v"], cwd=tmp_path, stderr=terminal, stdin=terminal,
                                 env={**os.environ, "CONVOLUME_COMMAND": COMMAND})
         assert done.wait(60) == 0
         text = os.read(given, 1 << 20).decode()
     finally:
         os.close(given)
         os.close(terminal)
-    assert "/a.ome.tif" in text and "/b_c_.ome.tif" in text, text
+    assert "a.zarr" in text and "b{c}.zarr" in text, text
+    assert ".convolume-" not in text and ".ome.tif" not in text, text
+    assert "\r\n" in text and "\r\r" not in text, text
     assert convolume.open(tmp_path / "b{c}.zarr").shape == image[0].shape
-    for name, copy in (("x/a.zarr/1", "a.ome.tif"), ("s3://x/a.ome.zarr/", "a.ome.tif"), ("a/store", "store.ome.tif")):
+
+
+def test_copies_have_the_names_of_their_images(tmp_path):
+    for name, copy in (("x/a.zarr/1", "a.ome.tif"), ("s3://x/a.ome.zarr/", "a.ome.tif"), ("a/store", "store.ome.tif"),
+                       ("b{c}.zarr", "b_c_.ome.tif")):
         assert os.path.basename(zarr_command._copy_in(str(tmp_path), name.replace("/", "_"), name)) == copy
 
 
