@@ -53,18 +53,22 @@ def check_measures():
     check(sharp < blurred, "resolution", sharp, blurred)
 
 
-def check_comparison():
+def compare(*options):
+    """Returns the figures of the program, or None if it fails."""
     command = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.json"
-        compare = Path(recordings.__file__).with_name("compare.py")
-        done = subprocess.run([sys.executable, compare, "--small", "--kinds", "cells,filaments", "--photons",
-                               "100", "--psfs", "matched", "--build", command.parents[1], "--json", file],
-                              capture_output=True, text=True, check=False)
+        program = Path(recordings.__file__).with_name("compare.py")
+        done = subprocess.run([sys.executable, program, *options, "--psfs", "matched", "--build", command.parents[1],
+                               "--json", file], capture_output=True, text=True, check=False)
         check(done.returncode == 0, done.stderr)
-        if done.returncode != 0:
-            return
-        result = json.loads(file.read_text())
+        return json.loads(file.read_text()) if done.returncode == 0 else None
+
+
+def check_comparison():
+    result = compare("--small", "--kinds", "cells,filaments", "--photons", "100")
+    if result is None:
+        return
     check(len(result["rows"]) == 2 and result["summary"]["recordings"] == 2, "rows", result)
     for row in result["rows"]:
         default = row["programs"]["default"]
@@ -72,7 +76,17 @@ def check_comparison():
         check(default["psnr"] > row["best"] - 0.3, row["recording"], default, row["best"])
 
 
+def check_light():
+    """The light of thin specimens on a wide field, where haze must count as background."""
+    result = compare("--shape", "24,64,64", "--kinds", "filaments,beads", "--photons", "300", "--seeds", "5",
+                     "--programs", "default")
+    for row in [] if result is None else result["rows"]:
+        flux = row["programs"]["default"]["flux"]
+        check(0.88 < flux < 1.12, row["recording"], "light relative to the specimen's:", flux)
+
+
 check_forward_model()
 check_measures()
 check_comparison()
+check_light()
 finish()
