@@ -4,6 +4,7 @@
 import hashlib
 import inspect
 import math
+import threading
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,8 @@ class Operation(Protocol):
         ...
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
-        """Returns the results of a block that was read with its halo."""
+        """Returns the results of a block that was read with its halo. They may be in memory that this thread's next
+        call uses again."""
         ...
 
 
@@ -88,11 +90,13 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
 
 
 class _PlanCache:
-    """Cache of the plans for the last two shapes of blocks, as blocks at a border have another shape than others."""
+    """Cache of the plans for the last two shapes of blocks, as blocks at a border have another shape than others, and
+    of memory for results."""
 
     def __init__(self, run: Mapping[str, Any] | None = None) -> None:
         self.run: dict[str, Any] = dict(run or {})
         self._plans: dict[tuple[int, ...], Any] = {}
+        self._memory = threading.local()
 
     def plan(self, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
         found = self._plans.pop(shape, None)
@@ -103,8 +107,22 @@ class _PlanCache:
         self._plans[shape] = found
         return found
 
+    def array(self, shape: Sequence[int], dtype: Any) -> np.ndarray:
+        """Returns an array in memory of this thread that the next call uses again. The system takes longer to give new
+        memory than a GPU takes for a block."""
+        count = math.prod(shape)
+        size = count * np.dtype(dtype).itemsize
+        held: np.ndarray | None = getattr(self._memory, "held", None)
+        if held is None or held.nbytes < size:
+            self._memory.held = None  # freed before more is taken
+            held = self._memory.held = np.empty(size, np.uint8)
+        return held[:size].view(dtype).reshape(shape)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {"run": self.run, "_plans": {}}
+        return self.run
+
+    def __setstate__(self, run: dict[str, Any]) -> None:
+        self.__init__(run)  # type: ignore[misc]
 
 
 class _ContinuationKeywords(TypedDict, total=False):
@@ -173,7 +191,7 @@ class Convolution:
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
         convolver = self.convolver(samples.values.shape)
-        result = np.empty(convolver.output_shape, self.dtype)
+        result = self._plans.array(convolver.output_shape, self.dtype)
         try:
             done = convolver._core.execute(samples.values, result)
         except BadData:
@@ -309,10 +327,11 @@ class Deconvolution:
 
     def _deconvolved(self, deconvolver: Deconvolver, samples: BlockSamples) -> tuple[np.ndarray, bool]:
         """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
-        dtype = np.float32 if self._is_converted else self.dtype
+        estimate = self._plans.array(samples.values.shape, np.float32 if self._is_converted else self.dtype)
         try:
             with without_warnings():  # pixels of halos would count several times
-                return np.asarray(deconvolver(samples.values, dtype=dtype)), False
+                deconvolver(samples.values, out=estimate)
+            return estimate, False
         except BadData:
             nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
             if nonfinite_error is None:
@@ -320,7 +339,8 @@ class Deconvolution:
             if self.nan == "error":
                 raise nonfinite_error from None
         with without_warnings():
-            return np.asarray(deconvolver(samples.with_zeros().values, dtype=dtype)), True
+            deconvolver(samples.with_zeros().values, out=estimate)
+        return estimate, True
 
 
 class Function:

@@ -3,6 +3,7 @@
 writes the block that it was handed, and ends."""
 
 import json
+import math
 import mmap
 import os
 import pickle
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +38,24 @@ class _ProcessEnded(Exception):
     """The writing process ended."""
 
 
+class _SharedMemory:
+    """Memory for one block after another, which the writing process reads."""
+
+    def __init__(self, size: int) -> None:
+        self.nbytes = size
+        self.descriptor = os.memfd_create("convolume")
+        try:
+            os.posix_fallocate(self.descriptor, 0, size)  # fails here, not at the first write, if memory is short
+            self._mapped = mmap.mmap(self.descriptor, size)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+        weakref.finalize(self, os.close, self.descriptor)
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        return np.frombuffer(self._mapped, dtype, math.prod(shape)).reshape(shape)
+
+
 class WriteProcess:
     """The writing process, as the computing process sees it. It is handed one block at a time.
 
@@ -57,7 +77,8 @@ class WriteProcess:
             self._channel.send(pickle.dumps((location, facts, layout)))
         except OSError:
             self.is_gone = True
-        self._block: tuple[Block, mmap.mmap, np.ndarray] | None = None
+        self._block: tuple[Block, np.ndarray] | None = None
+        self._memory: _SharedMemory | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -70,27 +91,25 @@ class WriteProcess:
 
     def hand_over(self, block: Block, result: np.ndarray) -> bool:
         """Hands a block over, which is then written even if this process is killed. Returns False if that fails."""
-        memory = os.memfd_create("convolume")
         try:
-            os.posix_fallocate(memory, 0, result.nbytes)  # fails here, not at the first write, if memory is short
-            mapped = mmap.mmap(memory, result.nbytes)
-            values = np.frombuffer(mapped, result.dtype).reshape(result.shape)
+            if self._memory is None or self._memory.nbytes < result.nbytes:
+                self._memory = None  # freed before more is taken
+                self._memory = _SharedMemory(result.nbytes)
+            values = self._memory.array(result.shape, result.dtype)
             values[...] = result
             text = json.dumps({"block": [block.number, block.t, block.c, block.begin, block.end],
                                "shape": result.shape, "dtype": result.dtype.str})
-            socket.send_fds(self._channel, [text.encode()], [memory])
+            socket.send_fds(self._channel, [text.encode()], [self._memory.descriptor])
         except OSError:
             return False
-        finally:
-            os.close(memory)
-        self._block = block, mapped, values
+        self._block = block, values
         return True
 
     def wait(self, report: BlockReport, instead: Callable[[Block, np.ndarray, BlockReport], None]) -> BlockReport:
         """Waits until the block is written, and completes its report. If the writing process was killed, `instead`
         writes the block in this process."""
         assert self._block is not None
-        block, _, values = self._block
+        block, values = self._block
         self._block = None
         try:
             answer = json.loads(self._receive())
@@ -147,7 +166,8 @@ def _write_block(target: ZarrTarget, message: dict[str, Any], memory: int) -> di
         number, t, c, first, last = message["block"]
         mapped = mmap.mmap(memory, 0, prot=mmap.PROT_READ)
         os.close(memory)
-        values = np.frombuffer(mapped, message["dtype"]).reshape(message["shape"])
+        shape = message["shape"]
+        values = np.frombuffer(mapped, message["dtype"], math.prod(shape)).reshape(shape)
         target.write(0, Block(number, t, c, tuple(first), tuple(last)), values)
     except Exception as error:  # the computing process reports it
         answer = {"error": sentence(error), "damaged": isinstance(error, BadData)}
