@@ -124,9 +124,9 @@ PathSpec parse_path(const std::string& path) {
     return {path.substr(0, colon), path.substr(colon + 1)};
 }
 
-std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
-    if (is_file_stack(path, options))
-        return open_file_stack(find_file_stack(path, options), options);
+namespace {
+
+std::unique_ptr<ImageReader> open_file(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
     refuse_several_files(spec.file);
     const FileKind kind = kind_of(RawFile(spec.file));
@@ -142,6 +142,26 @@ std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptio
     throw BadData(message(spec.file,
                           " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
                           "convert it, for example with Fiji"));
+}
+
+/// Throws InvalidArgument if another image is asked for than the only one of a file.
+void require_chosen_image(const ImageMetadata& metadata, const std::string& path,
+                          const OpenOptions& options) {
+    if (options.image.empty() || metadata.images > 1 || options.image == metadata.image_name ||
+        options.image == std::to_string(metadata.image))
+        return;
+    throw InvalidArgument(
+        message(path, " has no image \"", options.image, "\"; it holds one, number 0"));
+}
+
+}  // namespace
+
+std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
+    if (is_file_stack(path, options))
+        return open_file_stack(find_file_stack(path, options), options);
+    std::unique_ptr<ImageReader> reader = open_file(path, options);
+    require_chosen_image(reader->metadata(), path, options);
+    return reader;
 }
 
 std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,

@@ -15,8 +15,17 @@ class ArrayOperators(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Computes with the arrays; the result is an array."""
+        for one in options.get("out", ()):
+            if isinstance(one, ArrayOperators):
+                raise TypeError(f"a {type(one).__name__} receives no results: give an array of NumPy as out")
         arrays = [np.asarray(one) if isinstance(one, ArrayOperators) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
+
+    def _not_in_place(self, other: Any) -> Any:
+        return NotImplemented  # so that `image += 1` is `image = image + 1`
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
+    __ilshift__ = __irshift__ = __iand__ = __ixor__ = __ior__ = __imatmul__ = _not_in_place
 
     def sum(self, *args: Any, **options: Any) -> Any:
         """Returns the sum of the samples, as numpy.ndarray.sum does."""

@@ -82,6 +82,9 @@ def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.Ch
         options.channels = operator.index(channels)
     except TypeError:
         raise InvalidArgument(f"channels is {channels!r}: give a whole number") from None
+    if arguments.get("step") is not None and options.step < 1:
+        raise InvalidArgument(f"step is {options.step}: give a number of samples from 1 on, or None for one of each "
+                              "channel")
     options.prototype = taps_of(arguments.get("prototype"), "the prototype")
     return options
 
@@ -416,4 +419,6 @@ def synthesize(frames: Any, channels: int, **options: Unpack[SynthesizeKeywords]
     """
     samples, progress, stream = options.pop("samples", None), options.pop("progress", None), options.pop("stream", None)
     form: Any = options
+    if "dtype" not in form and str(getattr(frames, "dtype", "")).endswith("complex128"):
+        form["dtype"] = np.complex128
     return Synthesizer(channels, **form)(frames, samples=samples, stream=stream, progress=progress)

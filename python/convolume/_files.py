@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, NoReturn, TypedDict, Unpack
 
+import numpy as np
+
 from . import _core
 from ._arrays import TYPES
 from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
+from ._labels import letters_of
 from ._ome_metadata import AXES
 from ._options import defaults_of, with_keywords
 from ._output_names import refuse_input_as_output
@@ -148,8 +151,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         Array of 1 to 5 dimensions, the last ones of T, C, Z, Y, X unless `axes` names others. Integers of 64 bits are
         saved as int32 or uint32.
     like : Image, str or path, optional
-        Source of metadata, an image or the name of its file: channel names and colors, frame interval, OME-XML, and
-        spacing if none is given.
+        Source of metadata, an image or the name of its file: axes of an array with as many that names none, channel
+        names and colors, frame interval, OME-XML, and spacing if none is given.
     axes, spacing
         For an array, see :meth:`Image.of_array`.
     channel_names : sequence of str, optional
@@ -186,12 +189,12 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     ['DAPI', 'GFP']
     """
     name = os.fspath(path)
-    source = image if isinstance(image, Image) else Image.of_array(image, axes=options.get("axes"))
-    if source.dtype not in TYPES:
-        raise InvalidArgument(f"images of type {source.dtype} are not written")
     like = options.get("like")
     if isinstance(like, str | PathLike):
         like = open_quietly(like)
+    source = image if isinstance(image, Image) else Image.of_array(image, axes=_axes_to_save(image, like, options))
+    if source.dtype not in TYPES:
+        raise InvalidArgument(f"images of type {source.dtype} are not written")
     metadata = _metadata_for(source, like, options)
     compression, overwrite = options.get("compression"), options.get("overwrite", False)
     if is_zarr(name):
@@ -213,11 +216,22 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         writer.commit()
 
 
+def _axes_to_save(array: Any, like: Image | None, options: SaveKeywords) -> str | None:
+    """Returns the axes of an array: those that are given, its own, or those of `like` if it has as many; else None."""
+    axes = options.get("axes")
+    if axes or like is None or letters_of(array) is not None or np.ndim(array) != like.ndim:
+        return axes
+    return like.axes
+
+
 def _metadata_for(source: Image, like: Image | None, options: SaveKeywords) -> _core.ImageMetadata:
     metadata: _core.ImageMetadata = (source if like is None else like)._metadata.copy()
     for field in ("frames", "channels", "shape", "type", "axes"):
         setattr(metadata, field, getattr(source._metadata, field))
     if len(metadata.channel_names) != metadata.channels:
+        if metadata.channel_names and options.get("channel_names") is None:
+            warn(f"the image has {metadata.channels} channels, of which `like` names {len(metadata.channel_names)}: no "
+                 "names are saved; give channel_names")
         metadata.channel_names = []
     if len(metadata.channel_colors) != metadata.channels:
         metadata.channel_colors = []

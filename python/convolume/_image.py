@@ -3,6 +3,7 @@
 
 import importlib
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,13 +45,13 @@ class Image(ArrayOperators):
         array : array of 1 to 5 dimensions
             Integers of 64 bits become int32 or uint32, and are refused if these do not hold them.
         axes : str, optional
-            One letter of T, C, Z, Y, X for each dimension, in this order. By default the dimensions of an
-            xarray.DataArray, else the last letters.
+            One letter of T, C, Z, Y, X for each dimension, in this order. By default those of an Image, or the
+            dimensions of an xarray.DataArray, which are brought into this order, else the last letters.
         spacing : sequence, optional
-            Edge lengths of a voxel in µm, along the existing ones of z, y and x. By default those of the coordinates
-            of an xarray.DataArray.
+            Edge lengths of a voxel in µm, along the existing ones of z, y and x. By default those of an Image, or of
+            the coordinates of an xarray.DataArray.
         channel_names : sequence of str, optional
-            A name for each channel.
+            A name for each channel. By default those of an Image.
 
         Raises
         ------
@@ -66,20 +67,25 @@ class Image(ArrayOperators):
         """
         values = storable(array, "the image")
         voxels: dict[str, float] = {}
+        metadata = _core.ImageMetadata()
+        if isinstance(array, Image) and axes in (None, "", array.axes):
+            axes, metadata = array.axes, array._metadata.copy()
         if _xarray.is_data_array(array):
             named = _xarray.letters_of(array)
             voxels = _xarray.voxels_of(array)
-            axes = axes or (named if "?" not in named else None)
+            if not axes and "?" not in named:
+                order = _xarray.order_of_axes(array)
+                axes, values = "".join(named[axis] for axis in order), values.transpose(order)
         axes = axes or _AXES[len(_AXES) - values.ndim:]
         if len(axes) != values.ndim or not set(axes) <= set(_AXES) or sorted(axes, key=_AXES.index) != list(axes):
             raise InvalidArgument(f"axes '{axes}' do not fit an array of {values.ndim} dimensions: name each by one of "
                                   "T, C, Z, Y, X, in that order")
-        metadata = _core.ImageMetadata()
         extents = dict(zip(axes, values.shape))
         metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
         metadata.type, metadata.axes = values.dtype, axes
-        set_channel_names(metadata, channel_names)
+        if len(channel_names):
+            set_channel_names(metadata, channel_names)
         if spacing is None and voxels:
             spacing = [voxels.get(axis) for axis in "ZYX" if axis in axes]
         if spacing is not None:
@@ -257,6 +263,11 @@ class Image(ArrayOperators):
 def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:
     """Sets the voxel size of an image's metadata, in µm along the existing ones of z, y, x."""
     spatial = [axis for axis in "ZYX" if axis in axes]
+    if isinstance(spacing, str) or not hasattr(spacing, "__len__"):
+        raise InvalidArgument(f"spacing is {spacing!r}: give a length in µm for each of {', '.join(spatial).lower()}")
+    if any(length is not None and not isinstance(length, numbers.Real) for length in spacing):
+        raise InvalidArgument(f"spacing {tuple(spacing)} has lengths that are no numbers: give µm, or None where one "
+                              "is not known")
     if len(spacing) != len(spatial):
         raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
     if any(length is not None and not 0 < length < math.inf for length in spacing):
@@ -269,6 +280,8 @@ def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> No
 
 def set_channel_names(metadata: Any, names: Sequence[str]) -> None:
     """Sets the channel names of an image's metadata: one for each channel, or none."""
+    if isinstance(names, str):
+        raise InvalidArgument(f"channel_names is {names!r}: give a list of names, one for each channel")
     if len(names) not in (0, metadata.channels):
         raise InvalidArgument(f"{len(names)} channel names for {metadata.channels} channels: give one for each, and "
                               "name the axis of channels by C in axes")

@@ -5,8 +5,11 @@ library's tables of options."""
 import difflib
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
 
 from . import _core
 from ._errors import InvalidArgument
@@ -80,6 +83,15 @@ def boundary_name(boundary: str) -> str:
     return _BOUNDARIES.get(boundary, boundary)
 
 
+def whole_numbers(values: Any, name: str) -> list[int]:
+    """Returns a sequence of whole numbers, which may be floating-point ones."""
+    try:
+        return [operator.index(int(one) if isinstance(one, float | np.floating) and one.is_integer() else one)
+                for one in values]
+    except TypeError:
+        raise InvalidArgument(f"{name} is {values!r}: give a whole number for each axis") from None
+
+
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
     """Returns 1 to 3 extents as three along z, y and x, with 1 for missing ones."""
     padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
@@ -90,7 +102,7 @@ def center_of(origin: Origin, dimensions: int) -> str | list[int]:
     """Returns an origin in the library's form: a name, or an index along z, y and x."""
     if isinstance(origin, str):
         return origin
-    index = [int(i) for i in origin]
+    index = whole_numbers(origin, "origin")
     if len(index) != dimensions:
         raise InvalidArgument(f"origin has {len(index)} numbers where the kernel has {dimensions} dimensions")
     return [0] * (3 - dimensions) + index

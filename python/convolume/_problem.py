@@ -2,6 +2,7 @@
 """A convolution problem: its keywords, its description for the library, and its plan."""
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,7 +11,18 @@ import numpy as np
 from . import _core
 from ._arrays import is_double, readable
 from ._errors import InvalidArgument
-from ._options import Boundary, Mode, Nan, Origin, Precision, boundary_name, center_of, defaults_of, triple_of
+from ._options import (
+    Boundary,
+    Mode,
+    Nan,
+    Origin,
+    Precision,
+    boundary_name,
+    center_of,
+    defaults_of,
+    triple_of,
+    whole_numbers,
+)
 from ._psf import Kernel, prepared_kernel
 from ._run import Devices, Progress, Resources, byte_size, engines
 
@@ -113,7 +125,7 @@ class Problem:
     """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
 
     def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
-        shape = tuple(int(n) for n in image_shape)
+        shape = tuple(whole_numbers(image_shape, "the image's shape"))
         prepared = (kernel if isinstance(kernel, Kernel)
                     else prepared_kernel(kernel, "the kernel", len(shape), arguments.get("origin", "middle")))
         taps = prepared.taps
@@ -142,6 +154,8 @@ class Problem:
         cval = float(own.pop("cval", 0.0))
         own["boundary"] = boundary_name(own.get("boundary", "zero"))
         if own["boundary"] == "constant":
+            if math.isfinite(cval) and own["precision"] == "float32" and abs(cval) > np.finfo(np.float32).max:
+                raise InvalidArgument(f"cval is {cval:g}, which float32 does not hold: take precision='float64'")
             own["boundary"] = f"constant:{cval!r}"
         own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
         own["max_host_mem"] = byte_size(own.get("max_host_mem"))

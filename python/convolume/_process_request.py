@@ -2,6 +2,7 @@
 """The request of a run: its arguments, checked, with values for those that the caller leaves open."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,8 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         if prepared.origin is not origin:
             options["origin"] = prepared.origin
     elif kernel is not None:
+        if isinstance(op, str):
+            raise InvalidArgument(f"there is no operation '{op}': choose convolve or deconvolve, or give a function")
         raise InvalidArgument("a function has no kernel: hand it one by functools.partial")
     try:
         if op == "convolve":
@@ -86,8 +89,9 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        name = str(error).rpartition("argument ")[2].strip("'\"")
-        raise InvalidArgument(f"the operation has no option {name}") from None
+        named = re.search(r"argument '([^']*)'", str(error))
+        name = named.group(1) if named else str(error)
+        raise InvalidArgument(f"the operation has no option '{name}'") from None
     raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve, or give a function")
 
 

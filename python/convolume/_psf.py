@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from . import _core
+from . import _core, _xarray
 from ._arrays import readable
 from ._device import is_on_gpu, to_host
 from ._errors import InvalidArgument, warn
@@ -42,6 +42,11 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
     """Returns a kernel with at most `dimensions` axes, resampled to the voxels of the image if both are known and
     differ. An Image may have leading axes of one sample beyond these, which are dropped."""
     taps = to_host(kernel, what) if is_on_gpu(kernel) else readable(kernel, what)
+    if _xarray.is_data_array(kernel):
+        order = _xarray.order_of_axes(kernel)
+        taps = taps.transpose(order)
+        if not isinstance(origin, str) and len(origin) == taps.ndim:
+            origin = [origin[axis] for axis in order]
     while isinstance(kernel, Image) and taps.ndim > dimensions and taps.shape[0] == 1:
         taps = taps[0]
         if not isinstance(origin, str) and len(origin) > taps.ndim:

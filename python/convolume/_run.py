@@ -136,7 +136,9 @@ def thread_count(workers: int | None) -> int:
 
 
 def byte_size(size: int | str | None) -> int | None:
-    return _core.parse_byte_size(size) if isinstance(size, str) else size
+    if isinstance(size, str):
+        return _core.parse_byte_size(size.replace(" ", ""))
+    return int(size) if isinstance(size, float) and size.is_integer() else size
 
 
 class progress_bar:

@@ -20,6 +20,14 @@ def letters_of(array: Any) -> str:
     return "".join(_LETTERS.get(str(name).lower(), "?") for name in array.dims)
 
 
+def order_of_axes(array: Any) -> list[int]:
+    """Returns the numbers of an array's axes in the order T, C, Z, Y, X, or as they are if not all have such names."""
+    letters = letters_of(array)
+    if "?" in letters or len(set(letters)) != len(letters):
+        return list(range(len(letters)))
+    return sorted(range(len(letters)), key=lambda axis: "TCZYX".index(letters[axis]))
+
+
 def voxels_of(array: Any) -> dict[str, float]:
     """Returns the distances of coordinates in µm by the letter of their axis, where they are even and name a unit."""
     found = {}

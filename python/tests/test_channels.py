@@ -141,6 +141,13 @@ def test_frames_on_a_gpu_that_are_refused(monkeypatch):
         convolume.synthesize(cupy.asarray(np.ones((4, 9), complex)), 4, samples=-1)
 
 
+def test_precision_follows_frames():
+    signal = np.random.default_rng(5).standard_normal(400) + 1j
+    frames = convolume.channelize(signal, 8, step=4, tail=True)
+    again = convolume.synthesize(frames, 8, step=4, samples=400)
+    assert again.dtype == np.complex128 and np.abs(again - signal).max() < 1e-12
+
+
 def test_a_tone_is_in_its_channel():
     tone = np.exp(2j * np.pi * 5 / 32 * np.arange(5000))
     power = np.abs(convolume.channelize(tone, 32, taps_per_channel=12)[:, -10:]) ** 2

@@ -133,6 +133,75 @@ def test_metadata_of_a_file_by_its_name(tmp_path):
         convolume.save(tmp_path / "c.tif", first, like=tmp_path / "none.tif")
 
 
+def test_arrays_take_the_axes_of_the_image_that_they_are_like(tmp_path):
+    image = convolume.Image.of_array(np.zeros((2, 6, 5), np.uint16), axes="CYX", spacing=(0.2, 0.1),
+                                     channel_names=["DAPI", "GFP"])
+    convolume.save(tmp_path / "a.ome.tif", np.ones((2, 6, 5), np.float32), like=image)
+    saved = convolume.open(tmp_path / "a.ome.tif")
+    assert (saved.axes, saved.spacing, saved.channel_names) == ("CYX", (0.2, 0.1), ["DAPI", "GFP"])
+    with pytest.warns(convolume.ConvolumeWarning, match="no names are saved"):
+        convolume.save(tmp_path / "b.ome.tif", np.ones((3, 6, 5), np.float32), like=image)
+    convolume.save(tmp_path / "c.ome.tif", np.ones((2, 6, 5), np.float32), like=image, axes="ZYX", channel_names=["a"])
+    assert convolume.open(tmp_path / "c.ome.tif").axes == "ZYX"
+
+
+def test_an_image_of_an_image():
+    image = convolume.Image.of_array(np.zeros((2, 6, 5)), axes="CYX", spacing=(0.2, 0.1), channel_names=["a", "b"])
+    again = convolume.Image.of_array(image)
+    assert (again.axes, again.spacing, again.channel_names) == (image.axes, image.spacing, ["a", "b"])
+    other = convolume.Image.of_array(image, axes="ZYX", spacing=(1, 2, 3))
+    assert (other.axes, other.spacing, other.channel_names) == ("ZYX", (1, 2, 3), [])
+    for names, spacing in (("ab", None), (["a", "b"], 0.1), (["a", "b"], ("100nm", "100nm"))):
+        with pytest.raises(convolume.InvalidArgument, match="give"):
+            convolume.Image.of_array(np.zeros((2, 6, 5)), axes="CYX", spacing=spacing, channel_names=names)
+
+
+def test_arithmetic_in_place_makes_a_new_image(psf):
+    before, image = np.asarray(psf).copy(), psf
+    image /= image.sum()
+    image *= 2
+    assert isinstance(image, convolume.Image) and image.spacing == psf.spacing
+    assert np.allclose(image, 2 * before / before.sum()) and (np.asarray(psf) == before).all()
+    with pytest.raises(TypeError, match="as out"):
+        np.add(image, 1, out=image)
+
+
+def test_dimensions_of_xarray_in_any_order(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    random = np.random.default_rng(4)
+    image = xarray.DataArray(random.random((5, 8, 9)).astype(np.float32), dims=("z", "y", "x"))
+    kernel = xarray.DataArray(random.random((3, 2, 5)), dims=("z", "y", "x"))
+    want, turned = convolume.convolve(image, kernel, origin=(0, 1, 2)), kernel.transpose("x", "y", "z")
+    assert np.array_equal(convolume.convolve(image, turned, origin=(2, 1, 0)), want)
+    assert np.array_equal(convolume.convolve(image.transpose("y", "x", "z"), turned, origin=(2, 1, 0)).transpose(
+        "z", "y", "x"), want)
+    convolume.save(tmp_path / "a.npy", image.transpose("x", "z", "y"))
+    assert np.array_equal(np.load(tmp_path / "a.npy"), image)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.tif", "a.h5:/data"])
+def test_the_only_image_of_a_file(tmp_path, name):
+    path = f"{tmp_path}/{name}"
+    convolume.save(path, np.zeros((2, 3, 4), np.uint8))
+    assert convolume.open(path, image=0, axes="ZYX").shape == (2, 3, 4)
+    for image in (1, -1, "nuclei"):
+        with pytest.raises(convolume.InvalidArgument, match=f'has no image "{image}"; it holds one'):
+            convolume.open(path, image=image, axes="ZYX")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: convolume.convolve(np.ones(9), [1.0, 2], origin=(0.5,)),
+    lambda: convolume.convolve(np.ones((4, 4)), np.ones((2, 2)), origin=0),
+    lambda: convolume.Convolver((4.5, 4), np.ones((2, 2))),
+    lambda: convolume.Convolver(16, [1.0, 2]),
+    lambda: convolume.convolve(np.ones(9, np.float32), [1.0, 2], boundary="constant", cval=1e39, precision="float32"),
+    lambda: convolume.richardson_lucy(np.ones((8, 8)), np.ones((3, 3)), 5, stop=True),
+    lambda: convolume.channelize(np.ones(64), 8, step=0)])
+def test_numbers_that_cannot_be_meant(call):
+    with pytest.raises(convolume.InvalidArgument, match=": (give|take) "):
+        call()
+
+
 def test_lengths_with_units():
     want = convolume.make_psf(**PSF)
     for wavelength in ("520nm", "0.52 um", "5.2e-4mm", " 520 nm "):
