@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/image_view.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -140,6 +143,25 @@ bool overlap(const ConstImageView& a, const ConstImageView& b) {
     const ByteRange range_a = byte_range(a);
     const ByteRange range_b = byte_range(b);
     return range_a.begin < range_b.end && range_b.begin < range_a.end;
+}
+
+bool may_repeat_elements(const ConstImageView& view) {
+    struct StridedAxis {
+        index_t stride, extent;
+    };
+    std::array<StridedAxis, 3> axes;
+    for (int axis = 0; axis < 3; ++axis) {
+        if (view.shape[axis] == 0) return false;
+        axes[static_cast<std::size_t>(axis)] = {std::abs(view.strides[axis]), view.shape[axis]};
+    }
+    std::sort(axes.begin(), axes.end(),
+              [](const StridedAxis& a, const StridedAxis& b) { return a.stride < b.stride; });
+    index_t reach = 0;  // of the axes with smaller strides
+    for (const StridedAxis& axis : axes) {
+        if (axis.extent > 1 && axis.stride <= reach) return true;
+        reach += (axis.extent - 1) * axis.stride;
+    }
+    return false;
 }
 
 namespace {

@@ -164,8 +164,20 @@ std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptio
     return reader;
 }
 
-std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
+namespace {
+
+/// Returns metadata without voxel sizes that are no positive lengths.
+ImageMetadata with_usable_voxels(ImageMetadata metadata) {
+    for (std::optional<double>& size : metadata.voxel_size_um)
+        if (size && !(*size > 0 && std::isfinite(*size))) size.reset();
+    return metadata;
+}
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& given,
                                           const CreateOptions& options) {
+    const ImageMetadata metadata = with_usable_voxels(given);
     const PathSpec spec = parse_path(path);
     if (metadata.bytes() == 0)
         throw InvalidArgument(message("cannot write ", path, ": an image of ",
@@ -174,6 +186,10 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     if (!spec.dataset.empty())
         throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
                                       " names one; give the path of the file alone"));
+    if (metadata.scaling && !is_integer(metadata.type) && !has_extension(spec.file, ".npy"))
+        throw InvalidArgument(message("cannot write ", path,
+                                      ": TIFF tells what values stand for of integers only; write "
+                                      "HDF5, or values that are not scaled"));
     for (const char* ome : {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"})
         if (has_extension(spec.file, ome)) return create_tiff(spec.file, metadata, options, true);
     for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})

@@ -178,6 +178,15 @@ CameraReport expose(const Camera& camera, const ConstImageView& photons, index_t
                                       " cannot be recorded in an image of ", to_string(adu.shape)));
     check_memory(photons, "the image of photons");
     check_memory(adu, "the recorded image");
+    const bool is_in_place =
+        photons.data == adu.data && photons.type == adu.type && photons.strides == adu.strides;
+    if (!is_in_place && overlap(photons, adu))
+        throw InvalidArgument(
+            "photons and recorded image overlap in memory: record into memory of its own");
+    if (may_repeat_elements(adu))
+        throw InvalidArgument(
+            "pixels of the recorded image are in the same memory: give strides that keep them "
+            "apart");
     threads = thread_count(threads);
     if (photons.type == PixelType::float32)
         return expose_from<float>(camera, photons, first_plane, adu, threads);

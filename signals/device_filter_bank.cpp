@@ -109,7 +109,8 @@ void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak
         throw InvalidArgument(
             "complex samples of 16 bits must begin at a multiple of 4 bytes: move the array");
     if (peak_positions && problem.spec.window.kind != WindowPost::Kind::peak)
-        throw InvalidArgument("only peaks have positions");
+        throw InvalidArgument(
+            "only the peaks of windows have positions: give no array for them (null)");
     // The caller's result n is the engine's result n + shift. For signals that begin `shift`
     // earlier, both numbers agree, and peaks have the caller's positions.
     const SignalView view{signals,        shape.signals, shape.samples,

@@ -78,7 +78,8 @@ struct FilterBank::Impl {
             throw InvalidArgument(
                 "rows of complex results must be an even number of elements apart");
         if (positions && problem.spec.window.kind != WindowPost::Kind::peak)
-            throw InvalidArgument("only peaks have positions");
+            throw InvalidArgument(
+                "only the peaks of windows have positions: give no array for them (null)");
     }
 
     static void check_memory(const ConstImageView& signals, const ImageView& results) {

@@ -179,6 +179,9 @@ struct Convolver::Impl {
         if (overlap(input, output))
             throw InvalidArgument(
                 "input and output overlap in memory: convolve into memory of its own");
+        if (may_repeat_elements(output))
+            throw InvalidArgument(
+                "samples of the output are in the same memory: give strides that keep them apart");
         if (!resolved.folds) return run_views(input, output, context);
         Volume extended(resolved.problem.output.shape(), natural_type());
         ExecutionReport report = run_views(input, extended.view(), context);

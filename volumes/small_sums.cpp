@@ -120,7 +120,8 @@ std::optional<ExecutionReport> convolve_small(const ConstImageView& image,
                                               const ImageView& output) {
     const bool may_sum = options.method == Method::automatic || options.method == Method::direct;
     if (!may_sum || options.parts > 0 || options.operation == Operation::adjoint ||
-        has_many_products(image.shape, kernel.shape, output.shape) || overlap(image, output))
+        has_many_products(image.shape, kernel.shape, output.shape) || overlap(image, output) ||
+        may_repeat_elements(output))
         return std::nullopt;
     const ResolvedProblem resolved =
         resolve_problem(image.shape, kernel, options, image.type, output.type);

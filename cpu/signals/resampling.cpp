@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/signal_extension.hpp"
 #include "core/threads.hpp"
@@ -219,7 +220,9 @@ class Polyphase : public PreparedResampling {
             load_inside(signals, z, y, i, 1, &sample);
             return sample;
         };
-        for (index_t i = window.first; i < from; ++i) out[i - window.first] = beyond(i, at);
+        // No result reads the samples that fill up vectors, which the signal may not have any more.
+        for (index_t i = window.first; i < from; ++i)
+            out[i - window.first] = i < window.first + phases_.padding ? Sample{} : beyond(i, at);
         for (index_t i = to; i < window.first + window.count; ++i)
             out[i - window.first] = beyond(i, at);
     }
@@ -237,6 +240,9 @@ class Polyphase : public PreparedResampling {
     void load_inside(const ResampledSignals& signals, index_t z, index_t y, index_t first,
                      index_t count, Sample* out) const {
         ConstImageView part = signals.samples;
+        if (first < signals.first || first + count > signals.first + part.shape.x)
+            throw InternalError(
+                message("samples from ", first, " of a signal from ", signals.first));
         part.data = part.at(z, y, first - signals.first);
         part.shape = {1, 1, count};
         pixels::load_span(part, 0, 0, whole_, {0, count}, {}, out);

@@ -77,7 +77,8 @@ struct CONVOLUME_API CameraReport {
 
 /// Records the expected photons of the specimen in each pixel. `photons` is float32 or float64, and
 /// negative photons count as 0. `adu` has the same shape (z, y, x), and is uint8 for up to 8 bits,
-/// uint16 or float32. `first_plane` is the number of the first plane in the recording, counted over
+/// uint16 or float32; it may be `photons` itself, but must not overlap them otherwise.
+/// `first_plane` is the number of the first plane in the recording, counted over
 /// all slices, channels and frames.
 ///
 /// Noise depends on the camera's seed, the plane's number and the pixel alone. It is the same to

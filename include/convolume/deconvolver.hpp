@@ -10,7 +10,8 @@
 // The object may reach beyond the image. With edges `extend` it is estimated as far outside as the
 // PSF carries light into the image: A is then a convolution of mode valid. Objects just outside do
 // then not ring. Bertero and Boccacci, Astronomy & Astrophysics 437:369 (2005). Otherwise the
-// object has the image's extents and is continued outside by a boundary.
+// object has the image's extents and is continued outside by a boundary. Voxels that send less than
+// 1 % of their light into the image (Aᵀ1) stay 0: the image says nothing about them.
 
 #include <functional>
 #include <memory>

@@ -147,9 +147,10 @@ class CONVOLUME_API FilterBank {
     /// no complex one if the plan is real. In 16 bits, it has the element_type() of the storage,
     /// and two elements for each complex sample. `results` has the shape (signals, filters,
     /// result_samples() · result_elements()), the type result_type() and contiguous x. Values
-    /// clamped to int16 are counted in the report. `peak_positions`, contiguous,
-    /// gets the position of each result in the full result; it may be null. Throws InvalidArgument,
-    /// BadData (NaN under NanPolicy::error), OutOfMemory, or Cancelled.
+    /// clamped to int16 are counted in the report. `peak_positions`, contiguous, gets the position
+    /// of each result in the full result, if results are peaks of windows; it may be null, and must
+    /// be otherwise. Throws InvalidArgument, BadData (NaN under NanPolicy::error), OutOfMemory, or
+    /// Cancelled.
     ExecutionReport execute(const ConstImageView& signals, const ImageView& results,
                             index_t* peak_positions = nullptr,
                             const ExecutionContext& context = {}) const;

@@ -210,7 +210,7 @@ struct CreateOptions {
     bool overwrite = false;  ///< whether a file of that name may be replaced
     Compression compression = Compression::none;
     /// Name of the program that makes the file, for the TIFF Software tag or an HDF5 attribute.
-    std::string software;
+    std::string software{};
 };
 
 /// An image of a file as a sink of boxes. Several threads may call write_box(), write_planes() and

@@ -234,6 +234,10 @@ CONVOLUME_API bool is_contiguous(const ConstImageView& view);
 /// common.
 CONVOLUME_API bool overlap(const ConstImageView& a, const ConstImageView& b);
 
+/// Returns whether elements of a view may be the same memory, as those of an axis with stride 0
+/// are. No result can be stored there. Axes whose strides interleave count, too.
+CONVOLUME_API bool may_repeat_elements(const ConstImageView& view);
+
 /// Numbers of values that did not fit an integer type and were clamped.
 struct ClampCount {
     index_t low = 0;   ///< values below the range; NaN, which becomes 0, counts here

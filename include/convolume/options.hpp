@@ -77,7 +77,7 @@ enum class NanPolicy {
     propagate,  ///< compute with NaN and infinities; Fourier methods spread each over the result
 };
 
-/// Divisor of the kernel: 1, the sum of its samples, or its sample of largest magnitude.
+/// Divisor of the kernel: 1, the sum of its samples, or the largest magnitude of a sample.
 enum class KernelNormalization { none, sum, peak };
 
 /// Index of the kernel's center, used by Mode::same. An axis of the kernel has k samples.

@@ -173,7 +173,7 @@ CONVOLUME_API SampleType sample_type_of(PixelType type);
 /// Options of create_signal().
 struct CreateSignalOptions {
     bool overwrite = false;  ///< whether a file of that name may be replaced
-    std::string software;    ///< name of the program that makes the file, for HDF5 and WAV
+    std::string software{};  ///< name of the program that makes the file, for HDF5 and WAV
     /// Type of the stored samples, for files whose extension does not name it: .raw, .bin, .wav
     /// and, of real samples, .npy. Integers are rounded and clamped.
     std::optional<StoredType> stored{};

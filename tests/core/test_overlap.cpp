@@ -12,6 +12,22 @@
 using namespace convolume;
 using namespace convolume::testing;
 
+TEST_CASE("views whose elements may be the same memory") {
+    std::vector<float> memory(100);
+    const auto repeats = [&](const Shape3& shape, const Index3& strides) {
+        return may_repeat_elements({memory.data(), PixelType::float32, shape, strides});
+    };
+    CHECK(!repeats({2, 3, 4}, {12, 4, 1}));
+    CHECK(!repeats({2, 3, 4}, {1, 2, 6}));
+    CHECK(!repeats({2, 3, 4}, {-12, 4, -1}));
+    CHECK(!repeats({1, 3, 4}, {0, 4, 1}));
+    CHECK(!repeats({0, 3, 4}, {0, 0, 0}));
+    CHECK(repeats({2, 3, 4}, {0, 4, 1}));
+    CHECK(repeats({1, 1, 2}, {1, 1, 0}));
+    CHECK(repeats({2, 3, 1}, {5, 5, 1}));
+    CHECK(repeats({1, 3, 4}, {12, 3, 1}));
+}
+
 namespace {
 
 /// Computes the expected answer from the address of every element.

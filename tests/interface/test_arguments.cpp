@@ -110,6 +110,17 @@ TEST_CASE("convolver: an output that overlaps the input is refused") {
     }
 }
 
+TEST_CASE("convolver: outputs whose samples share memory are refused") {
+    std::vector<float> memory = counting(64);
+    const Volume image({2, 3, 4}, PixelType::float32);
+    const Convolver convolver(image.shape(), twice, {}, on_cpu());
+    for (const Index3& strides : {Index3{0, 4, 1}, Index3{12, 4, 0}, Index3{5, 5, 1}}) {
+        const ImageView output{memory.data(), PixelType::float32, image.shape(), strides};
+        check_refused([&] { convolver.execute(image.view(), output); }, {"output", "same memory"});
+        CHECK(memory == counting(64));
+    }
+}
+
 TEST_CASE("convolver: a kernel may share memory with the image, because it is copied") {
     std::vector<float> memory = counting(8);
     const ConstImageView image = row_at(memory, 0, 8);

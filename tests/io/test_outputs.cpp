@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -178,6 +179,28 @@ TEST_CASE("impossible outputs are refused with their reason", "[io]") {
     huge.shape = {index_t{1} << 40, 1 << 20, 1 << 20};
     CHECK_THROWS_AS(io::create_image(folder / "a.npy", huge), InvalidArgument);
     CHECK(folder.names().size() == 1);
+#ifdef CONVOLUME_HAVE_TIFF
+    io::ImageMetadata scaled = small_image();
+    scaled.type = PixelType::float32;
+    scaled.scaling = io::ValueScaling{2, 1};
+    for (const char* name : {"a.tif", "a.ome.tif", "b.npy"})
+        CHECK_THROWS_AS(io::create_image(folder / name, scaled), InvalidArgument);
+    CHECK(folder.names().size() == 1);
+#endif
+}
+
+TEST_CASE("lengths that no voxel has are not written", "[io]") {
+    io::ImageMetadata m = small_image();
+    m.voxel_size_um = {-1.0, 0.0, std::nan("")};
+    for (const char* name : names) {
+        const MemoryFolder folder;
+        const auto writer = io::create_image(folder / name, m);
+        const Volume zeros(m.shape, m.type);
+        writer->write_box(0, 0, {{0, 0, 0}, m.shape}, zeros.view());
+        writer->commit();
+        for (const auto& size : io::open_image(folder / name)->metadata().voxel_size_um)
+            CHECK(!size);
+    }
 }
 
 TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {

@@ -192,6 +192,14 @@ TEST_CASE("impossible cameras are refused") {
     CHECK_THROWS_AS(expose(Camera{}, adu.view(), 0, adu.view()), InvalidArgument);
     Volume small({1, 1, 2}, PixelType::uint16);
     CHECK_THROWS_AS(expose(Camera{}, photons.view(), 0, small.view()), InvalidArgument);
+    Volume both({2, 2, 2}, PixelType::float32);
+    const ImageView light = subview(both.view(), {{0, 0, 0}, shape});
+    ImageView repeated = adu.view(), shifted = light;
+    repeated.strides.x = 0;
+    CHECK_THROWS_AS(expose(Camera{}, photons.view(), 0, repeated), InvalidArgument);
+    shifted.data = light.at(0, 0, 1);
+    CHECK_THROWS_AS(expose(Camera{}, light, 0, shifted), InvalidArgument);
+    CHECK_NOTHROW(expose(Camera{}, light, 0, light));
     for (const float value : {NAN, INFINITY, -INFINITY, 1e16f})
         CHECK_THROWS_AS(expose(Camera{}, constant_photons(shape, value).view(), 0, adu.view()),
                         BadData);

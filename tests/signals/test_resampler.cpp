@@ -169,6 +169,37 @@ TEST_CASE("resampled blocks have the bits of one call") {
     }
 }
 
+TEST_CASE("streams through few taps, sample by sample, have the bits of one call") {
+    const auto extension =
+        GENERATE(SignalExtension::constant, SignalExtension::edge, SignalExtension::symmetric,
+                 SignalExtension::reflect, SignalExtension::antisymmetric,
+                 SignalExtension::antireflect, SignalExtension::smooth);
+    const auto [up, down] = GENERATE(std::pair{1, 1}, std::pair{2, 3}, std::pair{3, 2});
+    const index_t taps_count = GENERATE(1, 2, 5), block = GENERATE(1, 2, 4);
+    constexpr index_t samples = 40;
+    ResampleOptions options;
+    options.up = up;
+    options.down = down;
+    options.extension = extension;
+    options.origin = taps_count / 2;
+    INFO(to_string(extension) << ", " << up << "/" << down << ", " << taps_count << " taps");
+    const Volume taps = volume_of(random_values(taps_count, false, 11), 1, PixelType::float64);
+    const Resampler resampler(taps.view(), options, PixelType::float32);
+    const Volume whole = volume_of(random_values(samples, false, 12), 1, PixelType::float32);
+    Volume want({1, 1, resampler.same_results(samples)}, resampler.result_type());
+    resampler.execute(whole.view(), want.view());
+    ResampleStream stream(resampler);
+    std::vector<float> got;
+    const auto append = [&](const Volume& part) {
+        for (index_t i = 0; i < part.shape().x; ++i) got.push_back(part.elements<float>()[i]);
+    };
+    for (index_t at = 0; at < samples; at += block)
+        append(stream.push(subview(whole.view(), {{0, 0, at}, {1, 1, at + block}})));
+    append(stream.finish());
+    REQUIRE(static_cast<index_t>(got.size()) == want.shape().x);
+    CHECK(std::memcmp(got.data(), want.elements<float>(), got.size() * sizeof(float)) == 0);
+}
+
 TEST_CASE("NaN reaches only the results whose taps meet it") {
     const std::vector<float> taps = {1, 2, 3};
     std::vector<float> signal(100, 1);
