@@ -21,12 +21,6 @@ class ArrayOperators(NDArrayOperatorsMixin):
         arrays = [np.asarray(one) if isinstance(one, ArrayOperators) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
-    def _not_in_place(self, other: Any) -> Any:
-        return NotImplemented  # so that `image += 1` is `image = image + 1`
-
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
-    __ilshift__ = __irshift__ = __iand__ = __ixor__ = __ior__ = __imatmul__ = _not_in_place
-
     def sum(self, *args: Any, **options: Any) -> Any:
         """Returns the sum of the samples, as numpy.ndarray.sum does."""
         return np.asarray(self).sum(*args, **options)
@@ -50,6 +44,15 @@ class ArrayOperators(NDArrayOperatorsMixin):
     def astype(self, dtype: Any, **options: Any) -> np.ndarray:
         """Returns an array of that type, as numpy.ndarray.astype does."""
         return np.asarray(self).astype(dtype, **options)
+
+
+def _not_in_place(self: ArrayOperators, other: Any) -> Any:
+    return NotImplemented  # so that `image += 1` is `image = image + 1`
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "xor", "or",
+              "matmul"):
+    setattr(ArrayOperators, f"__i{_name}__", _not_in_place)
 
 
 def array_for_numpy(values: np.ndarray, is_new: bool, dtype: Any, copy: bool | None) -> np.ndarray:

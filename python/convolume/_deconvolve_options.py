@@ -2,7 +2,6 @@
 """Keywords of deconvolution."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -133,7 +132,7 @@ def with_search(options: Mapping[str, Any], planes: int) -> dict[str, Any]:
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
     """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
     stop = options.get("stop")
-    if isinstance(stop, bool) or isinstance(stop, Real) and not 0 <= stop < 1:
+    if isinstance(stop, bool) or isinstance(stop, int | float) and not 0 <= stop < 1:
         raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
            if name not in Devices.__annotations__ and name != "depths"}

@@ -116,7 +116,8 @@ class _PlanCache:
         if held is None or held.nbytes < size:
             self._memory.held = None  # freed before more is taken
             held = self._memory.held = np.empty(size, np.uint8)
-        return held[:size].view(dtype).reshape(shape)
+        array: np.ndarray = held[:size].view(dtype).reshape(shape)
+        return array
 
     def __getstate__(self) -> dict[str, Any]:
         return self.run

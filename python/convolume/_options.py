@@ -83,11 +83,17 @@ def boundary_name(boundary: str) -> str:
     return _BOUNDARIES.get(boundary, boundary)
 
 
+def _is_whole(number: object) -> bool:
+    return isinstance(number, float | np.floating) and float(number).is_integer()
+
+
 def whole_numbers(values: Any, name: str) -> list[int]:
     """Returns a sequence of whole numbers, which may be floating-point ones."""
+    def whole(one: Any) -> int:
+        return int(one) if _is_whole(one) else operator.index(one)
+
     try:
-        return [operator.index(int(one) if isinstance(one, float | np.floating) and one.is_integer() else one)
-                for one in values]
+        return [whole(one) for one in values]
     except TypeError:
         raise InvalidArgument(f"{name} is {values!r}: give a whole number for each axis") from None
 
