@@ -186,10 +186,6 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     if (!spec.dataset.empty())
         throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
                                       " names one; give the path of the file alone"));
-    if (metadata.scaling && !is_integer(metadata.type) && !has_extension(spec.file, ".npy"))
-        throw InvalidArgument(message("cannot write ", path,
-                                      ": TIFF tells what values stand for of integers only; write "
-                                      "HDF5, or values that are not scaled"));
     for (const char* ome : {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"})
         if (has_extension(spec.file, ome)) return create_tiff(spec.file, metadata, options, true);
     for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})

@@ -396,6 +396,10 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
         throw InvalidArgument(
             message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
+    if (metadata.scaling && !is_integer(metadata.type))
+        throw InvalidArgument(
+            "TIFF files tell of integers alone what values stand for; write HDF5, or values that "
+            "are not scaled");
     TiffTagValues text;
     text.ome = ome || !imagej_supports(metadata.type, options.compression);
     if (!text.ome) complete_imagej_metadata(metadata);

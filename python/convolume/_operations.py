@@ -120,10 +120,10 @@ class _PlanCache:
         return array
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.run
+        return {"run": self.run}
 
-    def __setstate__(self, run: dict[str, Any]) -> None:
-        self.__init__(run)  # type: ignore[misc]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["run"])  # type: ignore[misc]
 
 
 class _ContinuationKeywords(TypedDict, total=False):

@@ -396,3 +396,17 @@ def test_libraries_of_transforms():
         np.testing.assert_allclose(own, other, rtol=1e-5)
     with pytest.raises(ValueError, match='auto, own or fftw, not "mkl"'):
         convolume.convolve(image, kernel, device="cpu", fft="mkl")
+
+
+def test_a_value_outside_that_is_far_from_the_image_costs_digits():
+    """The figures of docs/accuracy.md, in the middle of an image that the boundary does not reach."""
+    random = np.random.default_rng(0)
+    image, kernel = random.random((100, 100)), random.random((3, 3))
+    kernel /= kernel.sum()
+    middle = np.s_[40:60, 40:60]
+    want = scipy.ndimage.convolve(image, kernel)[middle]
+    for precision, outside, least, most in (("float32", 1, 0, 1e-6), ("float32", 100, 1e-6, 3e-5),
+                                            ("float32", 1e6, 1e-2, 2e-1), ("float64", 1e6, 0, 1e-9)):
+        got = convolume.convolve(image, kernel, boundary="constant", cval=outside, precision=precision)[middle]
+        error = np.linalg.norm(got - want) / np.linalg.norm(want)
+        assert least <= error < most, (precision, outside, error)

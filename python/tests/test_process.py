@@ -2,13 +2,16 @@
 """Tests of operations over blocks, against the whole image at once."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
 from process_cases import GRID, assert_close, gaussian, read_shard_files
 
 import convolume
+from convolume._block_samples import BlockSamples
 from convolume._blocks import Blocks, block_range, default_block, default_chunks, default_shards
+from convolume._operations import Deconvolution
 
 pytest.importorskip("tensorstore")
 
@@ -48,6 +51,16 @@ def test_block_ranges_reunite():
     for bad in ("", "1", "3/3", "a/b", "-1/3", "1/0"):
         with pytest.raises(ValueError):
             block_range(bad, 10)
+
+
+def test_an_operation_that_was_pickled_computes_the_same(random):
+    samples = BlockSamples(random.random((6, 20, 20)).astype(np.float32), np.s_[:6, 2:18, 2:18],
+                           [np.arange(n) for n in (6, 20, 20)])
+    operation = Deconvolution(gaussian((1, 1, 1), (1, 3, 3)), halo=(0, 2, 2), iterations=3, background=0, offset=0)
+    want = operation(samples).values.copy()
+    again = pickle.loads(pickle.dumps(operation))
+    assert np.array_equal(again(samples).values, want)
+    assert np.array_equal(again(samples).values, want)  # in memory that was used before
 
 
 def test_default_sizes():
