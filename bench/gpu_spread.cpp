@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times convolutions of images in the memory of several GPUs beside the same on one, cuFFT's
+// Times convolutions of images in the memory of several GPUs, with halos and by shares of the
+// columns, beside the same on one, cuFFT's
 // transforms over several GPUs (cufftXt), and copies between the GPUs. With --host, images are in
 // page-locked host memory: in-core, in tiles and in parts on 1, 2, 4, … GPUs, with predictions.
 // Prints one JSON object a line. Times are medians of milliseconds between events on the first GPU,
@@ -16,6 +17,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -212,7 +214,8 @@ class Slabs {
 
 // Convolves in place on `devices`, and returns the figures.
 json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool keep,
-            const Volume& image, const Volume& kernel) {
+            const std::optional<gpu::SpreadMethod>& method, const Volume& image,
+            const Volume& kernel) {
     check(cudaSetDevice(devices[0]), "switching to a GPU");
     Options options;
     options.boundary.kind = c.boundary;
@@ -223,7 +226,9 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
     if (c.max_gibibytes > 0)
         on.max_gpu_bytes =
             (c.max_gibibytes << 30) - image.bytes() / static_cast<index_t>(devices.size());
+    gpu::spread_tuning().method = method;
     const DeviceConvolver convolver(c.image, kernel.view(), options, on);
+    gpu::spread_tuning() = {};
     const Slabs slabs(convolver);
     slabs.fill(image);
     slabs.execute(convolver);
@@ -238,6 +243,10 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
             {"grid_zyx", {grid.z, grid.y, grid.x}},
             {"boundary", to_string(c.boundary)},
             {"spectrum_kept", keep},
+            {"method", devices.size() == 1                   ? "one GPU"
+                       : !method                             ? "chosen"
+                       : *method == gpu::SpreadMethod::halos ? "halos"
+                                                             : "columns"},
             {"ms", ms},
             {"device_bytes", convolver.device_bytes()},
             {"device_bytes_per_voxel", static_cast<double>(convolver.device_bytes()) /
@@ -260,6 +269,7 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
     std::vector<cudaEvent_t> events;
     std::size_t next = 0;
     gpu::SpreadTuning tuning;
+    tuning.method = gpu::SpreadMethod::columns;
     tuning.chunks = 1;
     tuning.z_share = 1;
     tuning.on_step = [&](CUstream_st* stream) {
@@ -285,7 +295,7 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
             times[step].push_back(ms);
         }
     }
-    const char* const names[] = {"x", "y", "z", "y_back", "x_back", "end"};
+    const char* const names[] = {"x", "y", "z", "y_back", "x_back"};
     json steps;
     for (std::size_t step = 0; step < times.size(); ++step) {
         std::sort(times[step].begin(), times[step].end());
@@ -295,29 +305,43 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
     for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
 }
 
+void time_tuning(const Case& c, const std::vector<int>& devices, int repeats,
+                 const gpu::SpreadTuning& tuning, const Volume& kernel, const Slabs& slabs) {
+    gpu::spread_tuning() = tuning;
+    const DeviceConvolver convolver = convolver_of(c, devices, kernel);
+    gpu::spread_tuning() = {};
+    const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
+    json figures{{"name", c.name}, {"gpus", devices.size()}};
+    if (tuning.method == gpu::SpreadMethod::halos)
+        figures.update({{"method", "halos"}, {"chunks", tuning.halo_chunks}});
+    else
+        figures.update(
+            {{"method", "columns"}, {"chunks", tuning.chunks}, {"z_share", tuning.z_share}});
+    figures["ms"] = ms;
+    std::cout << figures.dump() << std::endl;
+}
+
 // Times a case with other numbers of chunks and other shares of the thread blocks.
 void sweep(const Case& c, const std::vector<int>& devices, int repeats) {
     const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
     const Slabs slabs(convolver_of(c, devices, kernel));
     slabs.fill(image);
     print_steps(c, devices, repeats, slabs, kernel);
+    for (const int chunks : {1, 2, 4, 8, 16}) {
+        gpu::SpreadTuning tuning;
+        tuning.method = gpu::SpreadMethod::halos;
+        tuning.halo_chunks = chunks;
+        time_tuning(c, devices, repeats, tuning, kernel, slabs);
+    }
     for (const int chunks : {1, 8, 12, 16}) {
         for (const double z_share : {0.45, 0.5, 0.55, 0.6}) {
             gpu::SpreadTuning tuning;
+            tuning.method = gpu::SpreadMethod::columns;
             tuning.chunks = chunks;
             tuning.z_share = chunks == 1 ? 1 : z_share;
             tuning.y_share = 1 - z_share;
             tuning.least_chunk_bytes = 1;
-            gpu::spread_tuning() = tuning;
-            const DeviceConvolver convolver = convolver_of(c, devices, kernel);
-            gpu::spread_tuning() = {};
-            const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
-            std::cout << json{{"name", c.name},
-                              {"chunks", chunks},
-                              {"z_share", tuning.z_share},
-                              {"ms", ms}}
-                             .dump()
-                      << std::endl;
+            time_tuning(c, devices, repeats, tuning, kernel, slabs);
             if (chunks == 1) break;
         }
     }
@@ -491,7 +515,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     std::vector<int> devices{0, 1};
     int repeats = 10;
-    bool unkept = false;
+    bool unkept = false, both_methods = false;
     app.add_option("CASE", names,
                    "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, cufft, link; all");
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
@@ -500,6 +524,7 @@ int main(int argc, char** argv) {
     app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
     bool from_host = false;
     app.add_flag("--host", from_host, "Only times images in host memory, with zero boundary");
+    app.add_flag("--methods", both_methods, "With halos and by columns, whichever is chosen");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
@@ -509,6 +534,8 @@ int main(int argc, char** argv) {
     const auto is_chosen = [&](const std::string& name) {
         return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
     };
+    std::vector<std::optional<gpu::SpreadMethod>> methods{std::nullopt};
+    if (both_methods) methods = {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns};
     bool good = true;
     if (is_chosen("link") && !from_host)
         good &= print("link", [&] { return link_rates(devices, repeats); });
@@ -526,9 +553,13 @@ int main(int argc, char** argv) {
         for (const bool keep : {true, false}) {
             if (!keep && !unkept) continue;
             if (c.fits_one)
-                good &= print(
-                    c.name, [&] { return run_on(c, {devices[0]}, repeats, keep, image, kernel); });
-            good &= print(c.name, [&] { return run_on(c, devices, repeats, keep, image, kernel); });
+                good &= print(c.name, [&] {
+                    return run_on(c, {devices[0]}, repeats, keep, {}, image, kernel);
+                });
+            for (const auto& method : methods)
+                good &= print(c.name, [&] {
+                    return run_on(c, devices, repeats, keep, method, image, kernel);
+                });
         }
     }
     if (is_chosen("cufft") && !sweeps && !from_host) {

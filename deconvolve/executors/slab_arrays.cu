@@ -50,7 +50,7 @@ SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes
         bytes.add(setup.device, arrays + slabs_.back()->passes().bytes());
     }
     most_bytes_ = bytes.most();
-    enable_peer_access(devices_of(setups));
+    gpu::enable_peer_access(devices_of(setups));
     for (int i = 0; i < counts.object; ++i)
         objects_.emplace_back(of_object, "the arrays of a deconvolution");
     for (int i = 0; i < counts.image; ++i)

@@ -291,7 +291,7 @@ SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& 
         slabs_.push_back(
             std::make_unique<PassSlab>(setup, problem, axes, slab_planes[g], kernels, threads));
     }
-    enable_peer_access(devices_of(setups));
+    gpu::enable_peer_access(devices_of(setups));
 }
 
 SlabExecutor::~SlabExecutor() = default;

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -106,29 +104,6 @@ inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
     std::vector<int> devices;
     for (const SlabSetup& setup : setups) devices.push_back(setup.device);
     return devices;
-}
-
-/// Lets GPUs access each other's memory, so that copies between them take the shortest way. Copies
-/// between other GPUs go through the host.
-inline void enable_peer_access(const std::vector<int>& devices) {
-    static std::mutex mutex;
-    static std::set<std::pair<int, int>> seen;  // pairs of GPUs that were asked in this process
-    const std::lock_guard lock(mutex);
-    for (const int from : devices)
-        for (const int to : devices) {
-            if (from == to || !seen.insert({from, to}).second) continue;
-            int possible = 0;
-            gpu::check(cudaDeviceCanAccessPeer(&possible, from, to),
-                       "asking whether GPUs reach another");
-            if (possible == 0) continue;
-            const gpu::DeviceScope scope(from);
-            const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            // The program around the library may have enabled the access.
-            if (status == cudaErrorPeerAccessAlreadyEnabled)
-                static_cast<void>(cudaGetLastError());
-            else
-                gpu::check(status, "letting GPUs reach another");
-        }
 }
 
 /// Makes all later work of every slab wait for all work that was enqueued so far.

@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "convolume/error.hpp"
@@ -135,6 +137,27 @@ bool has_fast_links(const std::vector<int>& devices) {
             if (has_atomics == 0) return false;
         }
     return true;
+}
+
+void enable_peer_access(const std::vector<int>& devices) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, int>> seen;  // pairs of GPUs that were asked in this process
+    const std::lock_guard lock(mutex);
+    for (const int from : devices)
+        for (const int to : devices) {
+            if (from == to || !seen.insert({from, to}).second) continue;
+            int possible = 0;
+            check(cudaDeviceCanAccessPeer(&possible, from, to),
+                  "asking which GPUs reach each other");
+            if (possible == 0) continue;
+            const DeviceScope scope(from);
+            const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+            // The program around the library may have enabled the access.
+            if (status == cudaErrorPeerAccessAlreadyEnabled)
+                static_cast<void>(cudaGetLastError());
+            else
+                check(status, "letting GPUs reach each other");
+        }
 }
 
 /// Addresses, and the pages that are mapped to them so far.

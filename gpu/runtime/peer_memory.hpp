@@ -19,6 +19,10 @@ std::string why_no_peer_memory(const std::vector<int>& devices);
 /// slower.
 bool has_fast_links(const std::vector<int>& devices);
 
+/// Lets devices access each other's memory, so that copies between them take the shortest way.
+/// Copies between devices that cannot go through the host.
+void enable_peer_access(const std::vector<int>& devices);
+
 /// Memory on several devices, one part after another. A page (2 MiB) at the border of two parts is
 /// on either device. Move-only. The destructor waits for the devices.
 class PeerMemory {

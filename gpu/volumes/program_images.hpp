@@ -40,6 +40,8 @@ class ProgramImages {
     }
     /// Returns runs of the slots that for_each_load() loads or clears.
     std::vector<IndexRange> loaded_slots(const IndexRange& planes, const IndexRange& zeros) const;
+    /// Returns the source of planes of the image from `plane` on. The first plane is at `input`.
+    RowSource source_at(const void* input, index_t plane, index_t count) const;
     /// Returns the target of planes `kept` of the result, the first of which is at `output`.
     RowTarget target_of(void* output, const IndexRange& kept) const;
 
@@ -53,8 +55,6 @@ class ProgramImages {
         return plane < 0 ? zeros.begin <= slot && slot < zeros.end
                          : planes.begin <= plane && plane < planes.end;
     }
-    RowSource source_at(const void* input, index_t plane, index_t count) const;
-
     Block block_;
     Shape3 source_;
     std::vector<index_t> planes_of_slots_;

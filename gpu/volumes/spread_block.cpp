@@ -34,11 +34,6 @@ std::string why_no_passes(const Block& block, const BlockGeometry& geometry) {
         "many in double precision)");
 }
 
-void require_passes(const Block& block, const BlockGeometry& geometry) {
-    if (const std::string why = why_no_passes(block, geometry); !why.empty())
-        throw GpuUnavailable(why);
-}
-
 SpreadBlock::SpreadBlock(const Block& block, const BlockGeometry& geometry,
                          const std::vector<int>& devices, bool whole_rows)
     : geometry_(geometry),

@@ -31,8 +31,6 @@ class Meeting {
     std::vector<CudaEvent> events_;
 };
 
-/// Throws GpuUnavailable if a grid has a length without passes of our own.
-void require_passes(const Block& block, const BlockGeometry& geometry);
 /// Returns a sentence that says why there are no passes for a grid; empty if there are.
 std::string why_no_passes(const Block& block, const BlockGeometry& geometry);
 

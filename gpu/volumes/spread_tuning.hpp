@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the steps of a convolution over several devices overlap. Results do not depend on it.
+// How a convolution over several devices is divided, and how its steps overlap.
 
 #include <functional>
+#include <optional>
 
 #include "convolume/shape.hpp"
 
@@ -10,7 +11,19 @@ struct CUstream_st;
 
 namespace convolume::gpu {
 
+/// What devices get from each other for the pass along z: planes beside their own, or some columns
+/// of all planes.
+enum class SpreadMethod { halos, columns };
+
 struct SpreadTuning {
+    /// The method of all programs. If not given, the one that is predicted to be faster.
+    std::optional<SpreadMethod> method;
+
+    // With halos
+    /// Chunks of the frequencies along x, in which halos are copied. Results do not depend on it.
+    int halo_chunks = 4;
+
+    // With columns. Results do not depend on what follows.
     /// Chunks of the frequencies along x. While the pass along z of one chunk waits for the link
     /// between devices, passes along y transform others. 1: steps follow each other.
     int chunks = 16;
@@ -20,7 +33,7 @@ struct SpreadTuning {
     /// A chunk of a device's planes has at least these bytes, so that small images have fewer.
     index_t least_chunk_bytes = index_t{128} << 20;
     /// Called with the first device's CUDA stream between the steps of an execution with one chunk:
-    /// at its start, after the passes along x, y, z, y and x, and at its end.
+    /// at its start, and after the passes along x, y, z, y and x.
     std::function<void(CUstream_st*)> on_step;
 };
 

@@ -62,9 +62,18 @@ class TuningScope {
     gpu::SpreadTuning before_;
 };
 
+std::string name_of(const std::optional<gpu::SpreadMethod>& method) {
+    return !method                               ? "method chosen"
+           : *method == gpu::SpreadMethod::halos ? "with halos"
+                                                 : "by columns";
+}
+
 /// Returns a tuning that divides small images, too.
 gpu::SpreadTuning random_tuning(Random& random) {
     gpu::SpreadTuning tuning;
+    tuning.method = random.pick<std::optional<gpu::SpreadMethod>>(
+        {std::nullopt, gpu::SpreadMethod::halos, gpu::SpreadMethod::columns});
+    tuning.halo_chunks = random.pick({1, 2, 3, 5});
     tuning.chunks = random.pick({1, 2, 3, 5});
     tuning.z_share = random.pick({0.1, 0.5, 1.0});
     tuning.y_share = random.pick({0.1, 0.5, 1.0});
@@ -165,7 +174,8 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
                               << (how.keeps_spectrum ? ", spectrum kept" : "")
                               << (how.in_place ? ", in place" : "")
                               << (how.kernel_on_device ? ", kernel on device" : "") << ", "
-                              << tuning.chunks << " chunks: " << c.describe() << "\n"
+                              << name_of(tuning.method) << ", " << tuning.chunks << " and "
+                              << tuning.halo_chunks << " chunks: " << c.describe() << "\n"
                               << wrong);
         CHECK(wrong.empty());
     }

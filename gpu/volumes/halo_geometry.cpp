@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/volumes/halo_geometry.hpp"
+
+#include <algorithm>
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr index_t none = -1;
+
+index_t wrap(index_t position, index_t length) {
+    return (position % length + length) % length;
+}
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+
+/// The positions that the results of a slab depend on, and its own axis.
+class SlabAxis {
+  public:
+    SlabAxis(const BlockAxis& z, index_t kernel_shift, const IndexRange& stored)
+        : slots_(at(z.loaded), none), kept_(stored.count()) {
+        if (kept_ == 0) return;
+        // Results at position p depend on positions p + kernel_shift - (kernel - 1) to
+        // p + kernel_shift.
+        const index_t reach = z.kernel - 1;
+        const index_t first = z.kept_begin + stored.begin + kernel_shift - reach;
+        const index_t positions = kept_ + reach;
+        is_whole_ = positions > z.grid;
+        if (is_whole_) return;
+        index_t begin = none, end = 0;
+        for (index_t i = 0; i < positions; ++i) {
+            if (wrap(first + i, z.grid) >= z.loaded) continue;
+            if (begin == none) begin = i;
+            end = i + 1;
+        }
+        if (begin == none) begin = end = 0;  // results are 0
+        loaded_ = end - begin;
+        is_loaded_.assign(at(loaded_), false);
+        for (index_t i = begin; i < end; ++i) {
+            const index_t position = wrap(first + i, z.grid);
+            if (position >= z.loaded) continue;
+            slots_[at(position)] = i - begin;
+            is_loaded_[at(i - begin)] = true;
+        }
+        kept_begin_ = reach - begin;
+        // No wrapped sample of the linear convolution falls on a kept one.
+        least_grid_ =
+            std::max({loaded_ + begin, kept_begin_ + kept_, loaded_, kept_, z.kernel, index_t{1}});
+    }
+
+    bool is_whole() const { return is_whole_; }
+    index_t loaded() const { return loaded_; }
+    index_t kept() const { return kept_; }
+    index_t least_grid() const { return least_grid_; }
+    /// Returns the slot of a position of the block, or none if no result depends on it.
+    index_t slot(index_t position) const { return slots_[at(position)]; }
+    /// Whether a position of the block is in a slot.
+    bool is_loaded(index_t slot) const { return is_loaded_[at(slot)]; }
+
+    BlockAxis axis(index_t grid, index_t kernel) const {
+        return {grid, loaded_, kernel, wrap(kept_begin_, grid), kept_};
+    }
+
+  private:
+    std::vector<index_t> slots_;
+    std::vector<bool> is_loaded_;
+    index_t loaded_ = 0, kept_ = 0, kept_begin_ = 0, least_grid_ = 1;
+    bool is_whole_ = false;
+};
+
+void add_slot(std::vector<IndexRange>& ranges, index_t slot) {
+    if (ranges.empty() || ranges.back().end != slot) ranges.push_back({slot, slot});
+    ++ranges.back().end;
+}
+
+void add_plane(std::vector<PlaneRun>& runs, index_t plane, index_t slot) {
+    if (runs.empty() || runs.back().plane + runs.back().count != plane ||
+        runs.back().slot + runs.back().count != slot)
+        runs.push_back({plane, slot, 0});
+    ++runs.back().count;
+}
+
+void add_copy(std::vector<HaloCopy>& copies, std::size_t from, index_t from_slot, index_t slot) {
+    if (copies.empty() || copies.back().from != from ||
+        copies.back().from_slot + copies.back().count != from_slot ||
+        copies.back().slot + copies.back().count != slot)
+        copies.push_back({from, from_slot, slot, 0});
+    ++copies.back().count;
+}
+
+/// Sets the layout of a slab with `slots` slots. Returns whether there are passes for it.
+bool set_layout(HaloSlab& slab, const SlabAxis& axis, index_t slots, int device,
+                bool keep_spectrum) {
+    BlockAxis& z = slab.block.axes[0];
+    const index_t grid = length_with_passes(device, 0, axis.least_grid(), 1,
+                                            slab.block.complex_data, slab.block.precision);
+    if (grid == 0) return false;
+    z = axis.axis(grid, z.kernel);
+    DeviceRates rates;
+    rates.device = device;
+    BlockGeometry& g = slab.geometry;
+    g = block_geometry(slab.block, {0, 0}, 0, rates, keep_spectrum);
+    if (g.uses_cufft) return false;
+    g.ring = std::max({slots, z.kept, index_t{1}});
+    g.ring_bytes = checked_multiply(g.ring, g.plane_bytes());
+    if (z.kept == 0) g.kernel_bytes = g.batch_bytes = 0;
+    return true;
+}
+
+double plane_seconds(const HaloSlab& slab, index_t made, const DeviceRates& rates) {
+    Block block = slab.block;
+    block.axes[0].loaded = made;
+    const BlockTimes times = block_times(block, slab.geometry, rates);
+    return times.compute_s - times.z_s;
+}
+
+index_t planes_of(const std::vector<PlaneRun>& runs) {
+    index_t planes = 0;
+    for (const PlaneRun& run : runs) planes += run.count;
+    return planes;
+}
+
+}  // namespace
+
+std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
+                                 const std::vector<index_t>& planes_of_slots,
+                                 std::span<const IndexRange> inputs,
+                                 std::span<const IndexRange> stored, std::span<const int> devices,
+                                 bool keep_spectrum) {
+    const std::size_t parts = inputs.size();
+    std::vector<SlabAxis> axes;
+    for (std::size_t i = 0; i < parts; ++i) {
+        axes.emplace_back(block.axes[0], kernel_shift, stored[i]);
+        if (axes.back().is_whole()) return {};
+    }
+    std::vector<HaloSlab> slabs(parts);
+    std::vector<index_t> slots;
+    for (std::size_t i = 0; i < parts; ++i) {
+        slabs[i].block = block;
+        slots.push_back(axes[i].loaded());
+    }
+    for (index_t position = 0; position < block.axes[0].loaded; ++position) {
+        const index_t plane = planes_of_slots[at(position)];
+        for (std::size_t owner = 0; owner < parts; ++owner) {
+            if (plane < inputs[owner].begin || plane >= inputs[owner].end) continue;
+            const auto needs = [&](std::size_t i) { return axes[i].slot(position) != none; };
+            bool is_shared = false;
+            for (std::size_t i = 0; i < parts; ++i) is_shared |= i != owner && needs(i);
+            if (!is_shared && !needs(owner)) continue;
+            const index_t slot = needs(owner) ? axes[owner].slot(position) : slots[owner]++;
+            HaloSlab& maker = slabs[owner];
+            add_plane(is_shared ? maker.shared : maker.own, plane - inputs[owner].begin, slot);
+            for (std::size_t i = 0; i < parts; ++i)
+                if (i != owner && needs(i))
+                    add_copy(slabs[i].copies, owner, slot, axes[i].slot(position));
+        }
+        if (plane >= 0) continue;
+        for (std::size_t i = 0; i < parts; ++i)
+            if (axes[i].slot(position) != none) add_slot(slabs[i].zeros, axes[i].slot(position));
+    }
+    for (std::size_t i = 0; i < parts; ++i) {
+        for (index_t slot = 0; slot < axes[i].loaded(); ++slot)
+            if (!axes[i].is_loaded(slot)) add_slot(slabs[i].zeros, slot);
+        if (!set_layout(slabs[i], axes[i], slots[i], devices[i], keep_spectrum)) return {};
+    }
+    return slabs;
+}
+
+double halo_seconds(std::span<const HaloSlab> slabs, const DeviceRates& rates,
+                    double link_bytes_per_s) {
+    double slowest_s = 0;
+    for (const HaloSlab& slab : slabs) {
+        index_t copied = 0;
+        for (const HaloCopy& copy : slab.copies) copied += copy.count;
+        const double link_s = static_cast<double>(copied) *
+                              static_cast<double>(slab.geometry.plane_bytes()) / link_bytes_per_s;
+        const index_t shared = planes_of(slab.shared), own = planes_of(slab.own);
+        const double planes_s = plane_seconds(slab, shared + own, rates);
+        const double before_s = planes_s - plane_seconds(slab, own, rates);
+        const double z_s =
+            slab.block.axes[0].kept > 0 ? block_times(slab.block, slab.geometry, rates).z_s : 0;
+        slowest_s = std::max(slowest_s, std::max(planes_s + z_s, before_s + link_s));
+    }
+    return slowest_s;
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution of slabs with halos, in the memory of several devices. Planes that others need are
+// transformed along x and y first. Devices copy them while they transform the others. Copies go by
+// chunks of the frequencies along x, so that the pass along z of the first chunks need not wait for
+// the last ones. CUDA events order these steps.
+
+#include <algorithm>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/volumes/pass_transform.hpp"
+#include "gpu/volumes/slab_program.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+DeviceProgramSpec spec_of(const DeviceProgramSpec& whole, const HaloSlab& slab, int device) {
+    DeviceProgramSpec spec = whole;
+    spec.device = device;
+    spec.block = slab.block;
+    spec.kernel_shift.z = 0;
+    return spec;
+}
+
+/// Spectra, kernel and tables of one device, which is the current one when they are made.
+struct HaloPart {
+    HaloSlab slab;
+    int device;
+    std::unique_ptr<PassTransform> transform;
+    ProgramImages images;
+    std::optional<RunTaps> run_taps;  ///< of kernels that come with each run
+    DeviceMemory ring, batch, kernel;
+    DeviceMemory taps;  ///< copy of such a kernel; none on the device that has it
+    CudaStream copies;
+    CudaEvent shared_made;
+    std::vector<CudaEvent> copied;  ///< for each chunk
+
+    HaloPart(const DeviceProgramSpec& spec, const HaloSlab& of_slab, std::size_t chunks)
+        : slab(of_slab),
+          device(spec.device),
+          transform(make_pass_transform(slab.block, slab.geometry)),
+          images(spec, spec.device),
+          ring(spec.device, slab.geometry.ring_bytes, "planes of spectra"),
+          batch(spec.device, slab.geometry.batch_bytes),
+          kernel(spec.device, slab.geometry.kernel_bytes, "a kernel"),
+          copied(chunks) {
+        ring.clear();
+        kernel.clear();
+        if (spec.run_kernel) run_taps.emplace(spec, spec.device);
+    }
+
+    bool has_results() const { return slab.block.axes[0].kept > 0; }
+    BlockMemory memory() const { return {ring.data(), batch.data(), kernel.data()}; }
+    ZWindow window() const { return slab.geometry.windows(slab.block.axes[0]).front(); }
+    index_t bytes() const {
+        return ring.bytes() + batch.bytes() + kernel.bytes() + taps.bytes() + images.bytes() +
+               (run_taps ? run_taps->bytes() : 0);
+    }
+};
+
+class SlabsWithHalos : public SlabProgram {
+  public:
+    SlabsWithHalos(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs,
+                   const std::vector<HaloSlab>& halos)
+        : SlabProgram(spec, slabs),
+          chunks_(chunks_of(halos.front().geometry)),
+          kernel_bytes_(spec.run_kernel ? bytes_of(spec.run_kernel->shape, spec.run_kernel->type)
+                                        : 0) {
+        enable_peer_access(devices());
+        for (std::size_t i = 0; i < parts(); ++i) {
+            const DeviceScope scope(devices()[i]);
+            const DeviceProgramSpec own = spec_of(spec, halos[i], devices()[i]);
+            parts_.push_back(std::make_unique<HaloPart>(own, halos[i], chunks_));
+            if (spec.run_kernel && devices()[i] != devices()[0])
+                parts_.back()->taps = DeviceMemory(devices()[i], kernel_bytes_, "a kernel");
+            prepare(*parts_.back(), own);
+        }
+    }
+
+    bool keeps_spectrum() const override { return parts_.front()->slab.geometry.keeps_spectrum; }
+
+  private:
+    static std::size_t chunks_of(const BlockGeometry& geometry) {
+        return static_cast<std::size_t>(std::clamp<index_t>(
+            spread_tuning().halo_chunks, 1, geometry.pitch / tile_samples(geometry)));
+    }
+
+    /// Returns the frequencies along x of a chunk.
+    IndexRange along_x(std::size_t chunk) const {
+        const BlockGeometry& geometry = parts_.front()->slab.geometry;
+        const index_t tile = tile_samples(geometry);
+        const IndexRange tiles = even_part(geometry.pitch / tile, chunk, chunks_);
+        return {tiles.begin * tile, tiles.end * tile};
+    }
+
+    index_t bytes_of_transforms(std::size_t i) const override { return parts_[i]->bytes(); }
+    void join_own_streams(std::size_t i, cudaStream_t stream) const override {
+        const HaloPart& part = *parts_[i];
+        part.copied.back().record(part.copies);
+        part.copied.back().make_wait(stream);
+    }
+
+    void enqueue(std::span<const SlabData> slabs, const void* kernel) const override {
+        if (kernel != nullptr) enqueue_kernel(slabs, kernel);
+        enqueue_forward(slabs);
+        enqueue_copies();
+        on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
+            const HaloPart& part = *parts_[i];
+            for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+                // Results overwrite planes, which others must have copied.
+                for (const auto& other : parts_) other->copied[chunk].make_wait(stream);
+                if (part.has_results()) convolve(part, chunk, stream);
+            }
+            if (part.has_results())
+                part.transform->store_rows(0, target_of(i, data), part.memory(), stream);
+        });
+    }
+
+    /// Copies the kernel of an execution to all devices, and transforms it.
+    void enqueue_kernel(std::span<const SlabData> slabs, const void* kernel) const {
+        on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
+            const HaloPart& part = *parts_[i];
+            if (i == 0) part.shared_made.record(stream);  // the kernel is there
+            const void* here = kernel;
+            if (part.taps.bytes() > 0) {
+                parts_[0]->shared_made.make_wait(stream);
+                check(cudaMemcpyPeerAsync(part.taps.data(), devices()[i], kernel, devices()[0],
+                                          static_cast<std::size_t>(kernel_bytes_), stream),
+                      "copying a kernel from GPU to GPU");
+                here = part.taps.data();
+            } else if (i > 0) {
+                parts_[0]->shared_made.make_wait(stream);
+            }
+            if (part.has_results())
+                part.transform->prepare(part.run_taps->taps_of(here), part.memory(), stream);
+        });
+    }
+
+    /// Enqueues the passes along x and y.
+    void enqueue_forward(std::span<const SlabData> slabs) const {
+        on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
+            const HaloPart& part = *parts_[i];
+            const auto load = [&](const PlaneRun& run) {
+                part.transform->load(part.images.source_at(data.input, run.plane, run.count),
+                                     run.slot, part.memory(), stream);
+            };
+            for (const PlaneRun& run : part.slab.shared) load(run);
+            part.shared_made.record(stream);
+            for (const PlaneRun& run : part.slab.own) load(run);
+            for (const IndexRange& slots : part.slab.zeros)
+                part.transform->load_zeros(slots.begin, slots.count(), part.memory(), stream);
+        });
+    }
+
+    void enqueue_copies() const {
+        for (const auto& part : parts_) {
+            const DeviceScope scope(part->device);
+            part->shared_made.make_wait(part->copies);  // earlier passes still read the slots
+            for (const HaloCopy& copy : part->slab.copies)
+                parts_[copy.from]->shared_made.make_wait(part->copies);
+            for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
+                for (const HaloCopy& planes : part->slab.copies) copy(*part, planes, chunk);
+                part->copied[chunk].record(part->copies);
+            }
+        }
+    }
+
+    void copy(const HaloPart& to, const HaloCopy& planes, std::size_t chunk) const {
+        const HaloPart& from = *parts_[planes.from];
+        const BlockGeometry& geometry = to.slab.geometry;
+        const auto size = [](index_t bytes) { return static_cast<std::size_t>(bytes); };
+        const IndexRange x = along_x(chunk);
+        char* const target =
+            to.ring.data() + planes.slot * geometry.plane_bytes() + x.begin * geometry.sample_bytes;
+        char* const source = from.ring.data() + planes.from_slot * geometry.plane_bytes() +
+                             x.begin * geometry.sample_bytes;
+        const char* const what = "copying planes from GPU to GPU";
+        if (chunks_ == 1) {
+            check(cudaMemcpyPeerAsync(target, to.device, source, from.device,
+                                      size(planes.count * geometry.plane_bytes()), to.copies),
+                  what);
+            return;
+        }
+        const std::size_t pitch = size(geometry.pitch * geometry.sample_bytes),
+                          rows = size(planes.count * geometry.rows);
+        cudaMemcpy3DPeerParms copied{};
+        copied.srcDevice = from.device;
+        copied.srcPtr = {source, pitch, pitch, rows};
+        copied.dstDevice = to.device;
+        copied.dstPtr = {target, pitch, pitch, rows};
+        copied.extent = {size(x.count() * geometry.sample_bytes), rows, 1};
+        check(cudaMemcpy3DPeerAsync(&copied, to.copies), what);
+    }
+
+    /// Enqueues the pass along z of a chunk, and its inverse pass along y.
+    void convolve(const HaloPart& part, std::size_t chunk, cudaStream_t stream) const {
+        const BlockGeometry& geometry = part.slab.geometry;
+        const IndexRange x = along_x(chunk);
+        const ColumnBlock columns = chunks_ == 1 ? ColumnBlock{0, geometry.plane, 1}
+                                                 : ColumnBlock{x.begin, x.count(), geometry.rows};
+        part.transform->convolve_block(part.window(), {0, geometry.plane}, columns, part.memory(),
+                                       stream, 1);
+        part.transform->transform_y(PassDirection::inverse, {0, part.slab.block.axes[0].kept}, x,
+                                    part.memory(), stream, 1);
+    }
+
+    /// Transforms the kernel, and makes all tables of the passes, so that run() makes none.
+    static void prepare(const HaloPart& part, const DeviceProgramSpec& spec) {
+        if (!part.has_results()) return;
+        const CudaStream stream;
+        std::optional<CopiedTaps> copied;
+        DeviceMemory zeros;
+        if (spec.run_kernel) {
+            zeros =
+                DeviceMemory(spec.device, bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
+            zeros.clear();
+        } else {
+            copied.emplace(spec, spec.device);
+        }
+        // Copies from ordinary memory may still be running when they return.
+        check(cudaDeviceSynchronize(), "copying the kernel");
+        part.transform->prepare(copied ? copied->taps() : part.run_taps->taps_of(zeros.data()),
+                                part.memory(), stream);
+        // Runs the pass once on zeros.
+        part.transform->convolve(part.window(), part.memory(), stream);
+        stream.wait();
+    }
+
+    std::size_t chunks_;
+    index_t kernel_bytes_;
+    std::vector<std::unique_ptr<HaloPart>> parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpreadProgram> make_halo_program(const DeviceProgramSpec& spec,
+                                                 const std::vector<ProgramSlab>& slabs,
+                                                 const std::vector<HaloSlab>& halos) {
+    return std::make_unique<SlabsWithHalos>(spec, slabs, halos);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the division of convolutions into slabs with halos, without a device: the work of each
+// slab is done on samples along z alone, and compared with sums over the whole axis.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gpu/volumes/halo_geometry.hpp"
+#include "gpu/volumes/spread_geometry.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+using Samples = std::vector<double>;
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+index_t wrap(index_t i, index_t n) {
+    return (i % n + n) % n;
+}
+
+/// A convolution along z, whose tap i is at position (i - shift) mod grid.
+struct AxisCase {
+    BlockAxis z;
+    index_t shift = 0;
+    std::vector<index_t> planes;  ///< of the image at each loaded position, or -1
+    Samples image, taps;
+
+    /// Returns the result as sums over the whole axis.
+    Samples expected() const {
+        Samples result(at(z.kept));
+        for (index_t k = 0; k < z.kept; ++k)
+            for (index_t tap = 0; tap < z.kernel; ++tap) {
+                const index_t from = wrap(z.kept_begin + k + shift - tap, z.grid);
+                if (from < z.loaded && planes[at(from)] >= 0)
+                    result[at(k)] += taps[at(tap)] * image[at(planes[at(from)])];
+            }
+        return result;
+    }
+};
+
+AxisCase random_case(Random& random) {
+    AxisCase c;
+    BlockAxis& z = c.z;
+    z.loaded = random.integer(1, 60);
+    z.kernel = random.integer(1, 24);
+    const bool is_periodic = random.chance(0.4);
+    z.grid =
+        is_periodic ? std::max(z.loaded, z.kernel) : z.loaded + z.kernel - 1 + random.integer(0, 5);
+    if (random.chance(0.2)) z.loaded = random.integer(1, z.loaded);  // a part of a period
+    z.kept = random.integer(1, z.grid);
+    z.kept_begin = random.integer(0, z.grid - z.kept);
+    c.shift = is_periodic ? random.integer(-z.kernel, z.kernel) : 0;
+    const index_t image = random.integer(1, z.loaded);
+    // Images begin in the middle, are continued on both sides, or are 0 there.
+    const index_t begin = random.integer(0, z.loaded - image);
+    const int boundary = static_cast<int>(random.integer(0, 3));
+    for (index_t i = 0; i < z.loaded; ++i) {
+        const index_t plane = i - begin;
+        const bool is_inside = plane >= 0 && plane < image;
+        c.planes.push_back(is_inside       ? plane
+                           : boundary == 0 ? -1
+                           : boundary == 1 ? std::clamp<index_t>(plane, 0, image - 1)
+                           : boundary == 2 ? wrap(plane, image)
+                                           : random.integer(0, image - 1));
+    }
+    for (index_t i = 0; i < image; ++i) c.image.push_back(random.uniform() - 0.5);
+    for (index_t i = 0; i < z.kernel; ++i) c.taps.push_back(random.uniform() - 0.5);
+    return c;
+}
+
+std::vector<IndexRange> random_division(Random& random, index_t count, std::size_t parts) {
+    std::vector<index_t> ends;
+    for (std::size_t i = 1; i < parts; ++i) ends.push_back(random.integer(0, count));
+    ends.push_back(count);
+    std::sort(ends.begin(), ends.end());
+    std::vector<IndexRange> ranges;
+    index_t begin = 0;
+    for (const index_t end : ends) {
+        ranges.push_back({begin, end});
+        begin = end;
+    }
+    return ranges;
+}
+
+std::vector<IndexRange> even_division(index_t count, std::size_t parts) {
+    std::vector<IndexRange> ranges;
+    for (std::size_t i = 0; i < parts; ++i) ranges.push_back(gpu::even_part(count, i, parts));
+    return ranges;
+}
+
+Block block_of(const BlockAxis& z) {
+    Block block;
+    block.axes = {z, BlockAxis{8, 8, 1, 0, 8}, BlockAxis{8, 8, 1, 0, 8}};
+    return block;
+}
+
+/// Does the work of all slabs. Memory that no slab writes is NaN.
+Samples result_of(const AxisCase& c, const std::vector<gpu::HaloSlab>& slabs,
+                  const std::vector<IndexRange>& inputs) {
+    std::vector<Samples> rings;
+    for (std::size_t i = 0; i < slabs.size(); ++i) {
+        const gpu::HaloSlab& slab = slabs[i];
+        Samples ring(at(slab.geometry.ring), std::numeric_limits<double>::quiet_NaN());
+        for (const auto* const runs : {&slab.shared, &slab.own})
+            for (const gpu::PlaneRun& run : *runs)
+                for (index_t p = 0; p < run.count; ++p)
+                    ring[at(run.slot + p)] = c.image[at(inputs[i].begin + run.plane + p)];
+        for (const IndexRange& zeros : slab.zeros)
+            std::fill(ring.begin() + zeros.begin, ring.begin() + zeros.end, 0.0);
+        rings.push_back(std::move(ring));
+    }
+    const std::vector<Samples> made = rings;
+    for (std::size_t i = 0; i < slabs.size(); ++i)
+        for (const gpu::HaloCopy& copy : slabs[i].copies) {
+            REQUIRE(copy.from != i);
+            std::copy_n(made[copy.from].begin() + copy.from_slot, copy.count,
+                        rings[i].begin() + copy.slot);
+        }
+    Samples result;
+    for (std::size_t i = 0; i < slabs.size(); ++i) {
+        const BlockAxis& z = slabs[i].block.axes[0];
+        if (z.kept == 0) continue;
+        const gpu::ZWindow window = slabs[i].geometry.windows(z).front();
+        const index_t length = slabs[i].geometry.z_length;
+        Samples line(at(length)), convolved(at(length));
+        for (index_t p = 0; p < window.load.count; ++p)
+            line[at((window.load.begin + p) % length)] =
+                rings[i][at((window.load.first + p) % window.load.ring)];
+        for (index_t p = 0; p < length; ++p)
+            for (index_t tap = 0; tap < z.kernel; ++tap)
+                convolved[at((p + tap) % length)] += line[at(p)] * c.taps[at(tap)];
+        for (index_t p = 0; p < window.store.count; ++p) {
+            CHECK((window.store.first + p) % window.store.ring == p);  // results are in order
+            result.push_back(convolved[at((window.store.begin + p) % length)]);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("slabs with halos: the results of all slabs are those of the whole axis") {
+    const std::uint64_t seed = test_seed("slabs with halos");
+    int divided = 0, with_copies = 0, with_zeros = 0;
+    for (std::uint64_t number = 0; number < 3000; ++number) {
+        Random random(seed, number);
+        const AxisCase c = random_case(random);
+        const auto parts = static_cast<std::size_t>(random.integer(1, 8));
+        const auto image = static_cast<index_t>(c.image.size());
+        const bool evenly = random.chance(0.3);
+        const auto inputs =
+            evenly ? even_division(image, parts) : random_division(random, image, parts);
+        const auto stored =
+            evenly ? even_division(c.z.kept, parts) : random_division(random, c.z.kept, parts);
+        const std::vector<int> devices(parts, gpu::any_device);
+        const auto slabs = gpu::halo_slabs(block_of(c.z), c.shift, c.planes, inputs, stored,
+                                           devices, random.chance(0.5));
+        if (slabs.empty()) {
+            bool is_whole = false;
+            for (const IndexRange& own : stored)
+                is_whole |= own.count() > 0 && own.count() + c.z.kernel - 1 > c.z.grid;
+            CHECK(is_whole);
+            continue;
+        }
+        ++divided;
+        for (const gpu::HaloSlab& slab : slabs) {
+            with_copies += !slab.copies.empty();
+            with_zeros += !slab.zeros.empty();
+        }
+        INFO("case " << number << ": grid " << c.z.grid << ", loaded " << c.z.loaded << ", kernel "
+                     << c.z.kernel << ", kept " << c.z.kept_begin << "+" << c.z.kept << ", shift "
+                     << c.shift << ", " << parts << " slabs");
+        const Samples want = c.expected(), got = result_of(c, slabs, inputs);
+        REQUIRE(got.size() == want.size());
+        for (std::size_t i = 0; i < want.size(); ++i) REQUIRE(std::abs(got[i] - want[i]) < 1e-12);
+    }
+    CHECK(divided > 1500);
+    CHECK(with_copies > 1000);
+    CHECK(with_zeros > 200);
+}
+
+TEST_CASE(
+    "slabs with halos: work and memory fall with each GPU, planes that others need go first") {
+    gpu::DeviceRates rates;
+    rates.device = gpu::any_device;
+    rates.memory = 2e12;
+    Block block;
+    block.axes[0] = {1024, 1024, 64, 0, 1024};
+    block.axes[1] = block.axes[2] = {2048, 2048, 64, 0, 2048};
+    std::vector<index_t> planes;
+    for (index_t plane = 0; plane < 1024; ++plane) planes.push_back(plane);
+    double before_s = 1e9;
+    index_t before_bytes = index_t{1} << 50;
+    for (const std::size_t parts :
+         {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
+        const auto division = even_division(1024, parts);
+        const std::vector<int> devices(parts, gpu::any_device);
+        const auto slabs = gpu::halo_slabs(block, 32, planes, division, division, devices, true);
+        if (parts == 1) {
+            CHECK(slabs.empty());  // with its halo, one slab is more than the period
+            continue;
+        }
+        REQUIRE(slabs.size() == parts);
+        for (const gpu::HaloSlab& slab : slabs) {
+            index_t copied = 0, shared = 0, own = 0;
+            for (const gpu::HaloCopy& copy : slab.copies) copied += copy.count;
+            for (const gpu::PlaneRun& run : slab.shared) shared += run.count;
+            for (const gpu::PlaneRun& run : slab.own) own += run.count;
+            CHECK(copied == 63);
+            CHECK(shared == 63);
+            CHECK(shared + own == 1024 / static_cast<index_t>(parts));
+            CHECK(slab.geometry.z_length < 1024 / static_cast<index_t>(parts) + 80);
+            CHECK(slab.bytes() < before_bytes);
+        }
+        before_bytes = slabs[0].bytes();
+        const double seconds = gpu::halo_seconds(slabs, rates, 3e11);
+        CHECK(seconds < before_s);
+        CHECK(gpu::halo_seconds(slabs, rates, 1e9) > 63.0 * 2048 * 1032 * 8 / 1e9);
+        before_s = seconds;
+    }
+}
