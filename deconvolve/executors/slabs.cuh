@@ -17,6 +17,7 @@
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/peer_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
 // Slabs of planes on GPUs: passes over them, halo exchange between them, and deconvolutions in

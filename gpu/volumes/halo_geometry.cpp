@@ -76,7 +76,7 @@ void add_slot(std::vector<IndexRange>& ranges, index_t slot) {
     ++ranges.back().end;
 }
 
-void add_plane(std::vector<PlaneRun>& runs, index_t plane, index_t slot) {
+void add_plane(std::vector<LoadRun>& runs, index_t plane, index_t slot) {
     if (runs.empty() || runs.back().plane + runs.back().count != plane ||
         runs.back().slot + runs.back().count != slot)
         runs.push_back({plane, slot, 0});
@@ -117,9 +117,9 @@ double plane_seconds(const HaloSlab& slab, index_t made, const DeviceRates& rate
     return times.compute_s - times.z_s;
 }
 
-index_t planes_of(const std::vector<PlaneRun>& runs) {
+index_t planes_of(const std::vector<LoadRun>& runs) {
     index_t planes = 0;
-    for (const PlaneRun& run : runs) planes += run.count;
+    for (const LoadRun& run : runs) planes += run.count;
     return planes;
 }
 

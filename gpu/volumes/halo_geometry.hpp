@@ -13,7 +13,7 @@
 namespace convolume::gpu {
 
 /// Consecutive planes of the image, which are transformed to consecutive slots of a device's ring.
-struct PlaneRun {
+struct LoadRun {
     index_t plane = 0, slot = 0, count = 0;
 };
 
@@ -28,8 +28,8 @@ struct HaloCopy {
 struct HaloSlab {
     Block block;  ///< as of a convolution on one device. Axis z has the positions of this slab.
     BlockGeometry geometry;
-    std::vector<PlaneRun> shared, own;  ///< planes to make: those that others copy, and all others
-    std::vector<IndexRange> zeros;      ///< slots to clear, which are the plane of no image
+    std::vector<LoadRun> shared, own;  ///< planes to make: those that others copy, and all others
+    std::vector<IndexRange> zeros;     ///< slots to clear, which are the plane of no image
     std::vector<HaloCopy> copies;
 
     /// Returns the bytes that the slab takes on its device.

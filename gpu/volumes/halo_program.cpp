@@ -143,13 +143,13 @@ class SlabsWithHalos : public SlabProgram {
     void enqueue_forward(std::span<const SlabData> slabs) const {
         on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
             const HaloPart& part = *parts_[i];
-            const auto load = [&](const PlaneRun& run) {
+            const auto load = [&](const LoadRun& run) {
                 part.transform->load(part.images.source_at(data.input, run.plane, run.count),
                                      run.slot, part.memory(), stream);
             };
-            for (const PlaneRun& run : part.slab.shared) load(run);
+            for (const LoadRun& run : part.slab.shared) load(run);
             part.shared_made.record(stream);
-            for (const PlaneRun& run : part.slab.own) load(run);
+            for (const LoadRun& run : part.slab.own) load(run);
             for (const IndexRange& slots : part.slab.zeros)
                 part.transform->load_zeros(slots.begin, slots.count(), part.memory(), stream);
         });

@@ -110,7 +110,7 @@ Samples result_of(const AxisCase& c, const std::vector<gpu::HaloSlab>& slabs,
         const gpu::HaloSlab& slab = slabs[i];
         Samples ring(at(slab.geometry.ring), std::numeric_limits<double>::quiet_NaN());
         for (const auto* const runs : {&slab.shared, &slab.own})
-            for (const gpu::PlaneRun& run : *runs)
+            for (const gpu::LoadRun& run : *runs)
                 for (index_t p = 0; p < run.count; ++p)
                     ring[at(run.slot + p)] = c.image[at(inputs[i].begin + run.plane + p)];
         for (const IndexRange& zeros : slab.zeros)
@@ -212,8 +212,8 @@ TEST_CASE(
         for (const gpu::HaloSlab& slab : slabs) {
             index_t copied = 0, shared = 0, own = 0;
             for (const gpu::HaloCopy& copy : slab.copies) copied += copy.count;
-            for (const gpu::PlaneRun& run : slab.shared) shared += run.count;
-            for (const gpu::PlaneRun& run : slab.own) own += run.count;
+            for (const gpu::LoadRun& run : slab.shared) shared += run.count;
+            for (const gpu::LoadRun& run : slab.own) own += run.count;
             CHECK(copied == 63);
             CHECK(shared == 63);
             CHECK(shared + own == 1024 / static_cast<index_t>(parts));
