@@ -237,6 +237,12 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
     slabs.fetch(result);
     const double error = sampled_error(c, image, kernel, result);
     const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
+    const auto called = std::chrono::steady_clock::now();
+    slabs.execute(convolver);
+    const double call_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - called)
+            .count();
+    wait_for_all(devices);
     const Shape3 grid = convolver.grid();
     return {{"name", c.name},
             {"gpus", devices.size()},
@@ -248,6 +254,7 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
                        : *method == gpu::SpreadMethod::halos ? "halos"
                                                              : "columns"},
             {"ms", ms},
+            {"ms_of_the_call", call_ms},
             {"device_bytes", convolver.device_bytes()},
             {"device_bytes_per_voxel", static_cast<double>(convolver.device_bytes()) /
                                            static_cast<double>(element_count(c.image))},
@@ -265,12 +272,12 @@ DeviceConvolver convolver_of(const Case& c, const std::vector<int>& devices, con
 
 // Prints the median milliseconds of each step on the first GPU, without overlap.
 void print_steps(const Case& c, const std::vector<int>& devices, int repeats, const Slabs& slabs,
-                 const Volume& kernel) {
+                 const Volume& kernel, gpu::SpreadMethod method) {
     std::vector<cudaEvent_t> events;
     std::size_t next = 0;
     gpu::SpreadTuning tuning;
-    tuning.method = gpu::SpreadMethod::columns;
-    tuning.chunks = 1;
+    tuning.method = method;
+    tuning.chunks = tuning.halo_chunks = 1;
     tuning.z_share = 1;
     tuning.on_step = [&](CUstream_st* stream) {
         if (next == events.size()) {
@@ -295,13 +302,21 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
             times[step].push_back(ms);
         }
     }
-    const char* const names[] = {"x", "y", "z", "y_back", "x_back"};
+    const bool by_columns = method == gpu::SpreadMethod::columns;
+    const std::vector<const char*> names =
+        by_columns ? std::vector{"x", "y", "z", "y_back", "x_back"}
+                   : std::vector{"shared", "own", "wait", "z", "y_back", "x_back"};
     json steps;
     for (std::size_t step = 0; step < times.size(); ++step) {
         std::sort(times[step].begin(), times[step].end());
         steps[names[step]] = times[step][times[step].size() / 2];
     }
-    std::cout << json{{"name", c.name}, {"ms_of_steps_without_overlap", steps}}.dump() << std::endl;
+    std::cout << json{{"name", c.name},
+                      {"gpus", devices.size()},
+                      {"method", by_columns ? "columns" : "halos"},
+                      {"ms_of_steps_without_overlap", steps}}
+                     .dump()
+              << std::endl;
     for (const cudaEvent_t event : events) static_cast<void>(cudaEventDestroy(event));
 }
 
@@ -326,7 +341,8 @@ void sweep(const Case& c, const std::vector<int>& devices, int repeats) {
     const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
     const Slabs slabs(convolver_of(c, devices, kernel));
     slabs.fill(image);
-    print_steps(c, devices, repeats, slabs, kernel);
+    for (const auto method : {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns})
+        print_steps(c, devices, repeats, slabs, kernel, method);
     for (const int chunks : {1, 2, 4, 8, 16}) {
         gpu::SpreadTuning tuning;
         tuning.method = gpu::SpreadMethod::halos;

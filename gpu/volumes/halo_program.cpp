@@ -66,6 +66,7 @@ class SlabsWithHalos : public SlabProgram {
     SlabsWithHalos(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs,
                    const std::vector<HaloSlab>& halos)
         : SlabProgram(spec, slabs),
+          on_step_(spread_tuning().on_step),
           chunks_(chunks_of(halos.front().geometry)),
           kernel_bytes_(spec.run_kernel ? bytes_of(spec.run_kernel->shape, spec.run_kernel->type)
                                         : 0) {
@@ -105,18 +106,21 @@ class SlabsWithHalos : public SlabProgram {
 
     void enqueue(std::span<const SlabData> slabs, const void* kernel) const override {
         if (kernel != nullptr) enqueue_kernel(slabs, kernel);
+        on_step(slabs);
         enqueue_forward(slabs);
-        enqueue_copies();
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk) enqueue_inverse(slabs, chunk);
         on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
             const HaloPart& part = *parts_[i];
-            for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
-                // Results overwrite planes, which others must have copied.
-                for (const auto& other : parts_) other->copied[chunk].make_wait(stream);
-                if (part.has_results()) convolve(part, chunk, stream);
-            }
             if (part.has_results())
                 part.transform->store_rows(0, target_of(i, data), part.memory(), stream);
         });
+        on_step(slabs);
+    }
+
+    void on_step(std::span<const SlabData> slabs) const {
+        if (!on_step_) return;
+        const DeviceScope scope(devices()[0]);
+        on_step_(static_cast<CUstream_st*>(slabs[0].stream));
     }
 
     /// Copies the kernel of an execution to all devices, and transforms it.
@@ -139,20 +143,27 @@ class SlabsWithHalos : public SlabProgram {
         });
     }
 
-    /// Enqueues the passes along x and y.
+    /// Enqueues the passes along x and y: first on all devices those of planes that are copied.
     void enqueue_forward(std::span<const SlabData> slabs) const {
-        on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
-            const HaloPart& part = *parts_[i];
-            const auto load = [&](const LoadRun& run) {
+        const auto load = [&](const HaloPart& part, const std::vector<LoadRun>& runs,
+                              const SlabData& data, cudaStream_t stream) {
+            for (const LoadRun& run : runs)
                 part.transform->load(part.images.source_at(data.input, run.plane, run.count),
                                      run.slot, part.memory(), stream);
-            };
-            for (const LoadRun& run : part.slab.shared) load(run);
-            part.shared_made.record(stream);
-            for (const LoadRun& run : part.slab.own) load(run);
+        };
+        on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
+            load(*parts_[i], parts_[i]->slab.shared, data, stream);
+            parts_[i]->shared_made.record(stream);
+        });
+        on_step(slabs);
+        enqueue_copies();
+        on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
+            const HaloPart& part = *parts_[i];
+            load(part, part.slab.own, data, stream);
             for (const IndexRange& slots : part.slab.zeros)
                 part.transform->load_zeros(slots.begin, slots.count(), part.memory(), stream);
         });
+        on_step(slabs);
     }
 
     void enqueue_copies() const {
@@ -196,15 +207,25 @@ class SlabsWithHalos : public SlabProgram {
     }
 
     /// Enqueues the pass along z of a chunk, and its inverse pass along y.
-    void convolve(const HaloPart& part, std::size_t chunk, cudaStream_t stream) const {
-        const BlockGeometry& geometry = part.slab.geometry;
+    void enqueue_inverse(std::span<const SlabData> slabs, std::size_t chunk) const {
         const IndexRange x = along_x(chunk);
-        const ColumnBlock columns = chunks_ == 1 ? ColumnBlock{0, geometry.plane, 1}
-                                                 : ColumnBlock{x.begin, x.count(), geometry.rows};
-        part.transform->convolve_block(part.window(), {0, geometry.plane}, columns, part.memory(),
-                                       stream, 1);
-        part.transform->transform_y(PassDirection::inverse, {0, part.slab.block.axes[0].kept}, x,
-                                    part.memory(), stream, 1);
+        on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
+            const HaloPart& part = *parts_[i];
+            const BlockGeometry& geometry = part.slab.geometry;
+            // Results overwrite planes, which others must have copied.
+            for (const auto& other : parts_) other->copied[chunk].make_wait(stream);
+            if (i == 0) on_step(slabs);
+            if (!part.has_results()) return;
+            const ColumnBlock columns = chunks_ == 1
+                                            ? ColumnBlock{0, geometry.plane, 1}
+                                            : ColumnBlock{x.begin, x.count(), geometry.rows};
+            part.transform->convolve_block(part.window(), {0, geometry.plane}, columns,
+                                           part.memory(), stream, 1);
+            if (i == 0) on_step(slabs);
+            part.transform->transform_y(PassDirection::inverse, {0, part.slab.block.axes[0].kept},
+                                        x, part.memory(), stream, 1);
+            if (i == 0) on_step(slabs);
+        });
     }
 
     /// Transforms the kernel, and makes all tables of the passes, so that run() makes none.
@@ -229,6 +250,7 @@ class SlabsWithHalos : public SlabProgram {
         stream.wait();
     }
 
+    std::function<void(CUstream_st*)> on_step_;
     std::size_t chunks_;
     index_t kernel_bytes_;
     std::vector<std::unique_ptr<HaloPart>> parts_;
