@@ -169,9 +169,9 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
     return slabs;
 }
 
-double halo_seconds(std::span<const HaloSlab> slabs, const DeviceRates& rates,
-                    double link_bytes_per_s) {
-    double slowest_s = 0;
+HaloTimes halo_times(std::span<const HaloSlab> slabs, const DeviceRates& rates,
+                     double link_bytes_per_s) {
+    HaloTimes times;
     for (const HaloSlab& slab : slabs) {
         index_t copied = 0;
         for (const HaloCopy& copy : slab.copies) copied += copy.count;
@@ -180,11 +180,13 @@ double halo_seconds(std::span<const HaloSlab> slabs, const DeviceRates& rates,
         const index_t shared = planes_of(slab.shared), own = planes_of(slab.own);
         const double planes_s = plane_seconds(slab, shared + own, rates);
         const double before_s = planes_s - plane_seconds(slab, own, rates);
+        const double own_s = plane_seconds(slab, own, rates) - plane_seconds(slab, 0, rates);
         const double z_s =
             slab.block.axes[0].kept > 0 ? block_times(slab.block, slab.geometry, rates).z_s : 0;
-        slowest_s = std::max(slowest_s, std::max(planes_s + z_s, before_s + link_s));
+        times.seconds = std::max(times.seconds, std::max(planes_s + z_s, before_s + link_s));
+        times.hides_copies = times.hides_copies && link_s <= own_s;
     }
-    return slowest_s;
+    return times;
 }
 
 }  // namespace convolume::gpu

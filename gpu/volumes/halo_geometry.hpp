@@ -48,9 +48,11 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
                                  std::span<const IndexRange> stored, std::span<const int> devices,
                                  bool keep_spectrum);
 
-/// Returns the predicted seconds of the slowest slab. Planes are copied while others are
-/// transformed.
-double halo_seconds(std::span<const HaloSlab> slabs, const DeviceRates& rates,
-                    double link_bytes_per_s);
+struct HaloTimes {
+    double seconds = 0;        ///< predicted, of the slowest slab
+    bool hides_copies = true;  ///< copies take no longer than the transforms of all other planes
+};
+HaloTimes halo_times(std::span<const HaloSlab> slabs, const DeviceRates& rates,
+                     double link_bytes_per_s);
 
 }  // namespace convolume::gpu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolution of slabs with halos, in the memory of several devices. Planes that others need are
-// transformed along x and y first. Devices copy them while they transform the others. Copies go by
-// chunks of the frequencies along x, so that the pass along z of the first chunks need not wait for
-// the last ones. CUDA events order these steps.
+// transformed along x and y first. Devices copy them while they transform the others. If that is
+// not long enough, the frequencies along x are divided into chunks, and the last ones are copied
+// during the pass along z of the first. CUDA events order these steps.
 
 #include <algorithm>
 #include <utility>
@@ -64,13 +64,13 @@ struct HaloPart {
 class SlabsWithHalos : public SlabProgram {
   public:
     SlabsWithHalos(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs,
-                   const std::vector<HaloSlab>& halos)
+                   const std::vector<HaloSlab>& halos, bool hides_copies)
         : SlabProgram(spec, slabs),
           on_step_(spread_tuning().on_step),
-          chunks_(chunks_of(halos.front().geometry)),
+          chunks_(chunks_of(halos.front().geometry, hides_copies)),
           kernel_bytes_(spec.run_kernel ? bytes_of(spec.run_kernel->shape, spec.run_kernel->type)
                                         : 0) {
-        enable_peer_access(devices());
+        if (spread_tuning().reaches_peers) enable_peer_access(devices());
         for (std::size_t i = 0; i < parts(); ++i) {
             const DeviceScope scope(devices()[i]);
             const DeviceProgramSpec own = spec_of(spec, halos[i], devices()[i]);
@@ -84,9 +84,10 @@ class SlabsWithHalos : public SlabProgram {
     bool keeps_spectrum() const override { return parts_.front()->slab.geometry.keeps_spectrum; }
 
   private:
-    static std::size_t chunks_of(const BlockGeometry& geometry) {
-        return static_cast<std::size_t>(std::clamp<index_t>(
-            spread_tuning().halo_chunks, 1, geometry.pitch / tile_samples(geometry)));
+    static std::size_t chunks_of(const BlockGeometry& geometry, bool hides_copies) {
+        const index_t chunks = spread_tuning().halo_chunks.value_or(hides_copies ? 1 : 2);
+        return static_cast<std::size_t>(
+            std::clamp<index_t>(chunks, 1, geometry.pitch / tile_samples(geometry)));
     }
 
     /// Returns the frequencies along x of a chunk.
@@ -260,8 +261,9 @@ class SlabsWithHalos : public SlabProgram {
 
 std::unique_ptr<SpreadProgram> make_halo_program(const DeviceProgramSpec& spec,
                                                  const std::vector<ProgramSlab>& slabs,
-                                                 const std::vector<HaloSlab>& halos) {
-    return std::make_unique<SlabsWithHalos>(spec, slabs, halos);
+                                                 const std::vector<HaloSlab>& halos,
+                                                 bool hides_copies) {
+    return std::make_unique<SlabsWithHalos>(spec, slabs, halos, hides_copies);
 }
 
 }  // namespace convolume::gpu

@@ -88,8 +88,10 @@ std::unique_ptr<SpreadProgram> make_column_program(const DeviceProgramSpec& spec
                                                    const std::vector<ProgramSlab>& slabs,
                                                    const BlockGeometry& geometry);
 /// Returns a program whose devices transform the columns of their own planes and halos.
+/// `hides_copies`: other planes take longer to transform than halos to arrive.
 std::unique_ptr<SpreadProgram> make_halo_program(const DeviceProgramSpec& spec,
                                                  const std::vector<ProgramSlab>& slabs,
-                                                 const std::vector<HaloSlab>& halos);
+                                                 const std::vector<HaloSlab>& halos,
+                                                 bool hides_copies);
 
 }  // namespace convolume::gpu

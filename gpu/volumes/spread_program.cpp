@@ -14,10 +14,14 @@ namespace convolume::gpu {
 
 namespace {
 
-/// A division with the memory that it takes on the device that has least left, and its time.
-template <class Layout>
-struct Division {
-    Layout layout;
+/// A division, whether its memory fits, and its predicted times.
+struct HaloDivision {
+    std::vector<HaloSlab> layout;
+    bool fits = false;
+    HaloTimes times;
+};
+struct ColumnDivision {
+    BlockGeometry layout;
     bool fits = false;
     double seconds = 0;
 };
@@ -32,15 +36,18 @@ class DivisionChoice {
             inputs_.push_back(slab.input);
         }
         try {
-            why_no_peers_ = why_no_peer_memory(devices_);
+            why_no_peers_ = spread_tuning().reaches_peers
+                                ? why_no_peer_memory(devices_)
+                                : "the GPUs are not to reach each other's memory";
         } catch (const GpuUnavailable& error) {  // the driver has no such memory
             why_no_peers_ = error.what();
         }
         const MachineRates machine;
         rates_.device = devices_[0];
         rates_.memory = device_properties(devices_[0]).memory_bytes_per_s * machine.gpu_pass_share;
-        link_bytes_per_s_ =
-            has_fast_links(devices_) ? machine.gpu_link_bytes_per_s : rates_.to_device;
+        link_bytes_per_s_ = why_no_peers_.empty() && has_fast_links(devices_)
+                                ? machine.gpu_link_bytes_per_s
+                                : rates_.to_device;
         for (const int device : devices_) {
             const index_t whole =
                 spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes : usable_device_bytes(device);
@@ -60,8 +67,8 @@ class DivisionChoice {
             const bool may_halos = halos.fits && forced != SpreadMethod::columns,
                        may_columns = columns.fits && why_no_columns.empty() &&
                                      (forced != SpreadMethod::halos || halos.layout.empty());
-            if (may_halos && (!may_columns || halos.seconds <= columns.seconds))
-                return make_halo_program(spec_, slabs_, halos.layout);
+            if (may_halos && (!may_columns || halos.times.seconds <= columns.seconds))
+                return make_halo_program(spec_, slabs_, halos.layout, halos.times.hides_copies);
             if (may_columns) return make_column_program(spec_, slabs_, columns.layout);
             if (!keep && halos.layout.empty() && !why_no_columns.empty())
                 throw GpuUnavailable(why_no_columns);
@@ -74,8 +81,8 @@ class DivisionChoice {
     }
 
   private:
-    Division<std::vector<HaloSlab>> with_halos(bool keep) const {
-        Division<std::vector<HaloSlab>> division;
+    HaloDivision with_halos(bool keep) const {
+        HaloDivision division;
         // The result is folded from the memory of all devices.
         if (!spec_.fold_sources[0].empty() && !why_no_peers_.empty()) return division;
         division.layout = halo_slabs(spec_.block, spec_.kernel_shift.z, spec_.gather[0], inputs_,
@@ -83,12 +90,12 @@ class DivisionChoice {
         division.fits = !division.layout.empty();
         for (std::size_t i = 0; i < division.layout.size(); ++i)
             division.fits = division.fits && division.layout[i].bytes() <= limits_[i];
-        division.seconds = halo_seconds(division.layout, rates_, link_bytes_per_s_);
+        division.times = halo_times(division.layout, rates_, link_bytes_per_s_);
         return division;
     }
 
-    Division<BlockGeometry> by_columns(bool keep) const {
-        Division<BlockGeometry> division;
+    ColumnDivision by_columns(bool keep) const {
+        ColumnDivision division;
         BlockGeometry& geometry = division.layout;
         geometry = spread_geometry(spec_.block, {0, 0}, devices_.size(), rates_, keep);
         geometry.kernel_shift = spec_.kernel_shift.z;

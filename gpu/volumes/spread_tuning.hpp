@@ -19,9 +19,19 @@ struct SpreadTuning {
     /// The method of all programs. If not given, the one that is predicted to be faster.
     std::optional<SpreadMethod> method;
 
+    /// If false, devices do as if none reached the memory of another.
+    bool reaches_peers = true;
+
+    /// Called with the first device's CUDA stream between the steps of an execution with one chunk:
+    /// at its start, and after the passes along x, y, z, y and x. With halos: at its start, after
+    /// the forward transforms of planes that others need, those of all others, the wait for halos,
+    /// and the passes along z, y and x.
+    std::function<void(CUstream_st*)> on_step;
+
     // With halos
-    /// Chunks of the frequencies along x, in which halos are copied. Results do not depend on it.
-    int halo_chunks = 4;
+    /// Chunks of the frequencies along x, in which halos are copied. If not given, 1 if the copies
+    /// are hidden behind transforms, else 2: more gained nothing. Results do not depend on it.
+    std::optional<int> halo_chunks;
 
     // With columns. Results do not depend on what follows.
     /// Chunks of the frequencies along x. While the pass along z of one chunk waits for the link
@@ -32,9 +42,6 @@ struct SpreadTuning {
     double z_share = 0.55, y_share = 0.45;
     /// A chunk of a device's planes has at least these bytes, so that small images have fewer.
     index_t least_chunk_bytes = index_t{128} << 20;
-    /// Called with the first device's CUDA stream between the steps of an execution with one chunk:
-    /// at its start, and after the passes along x, y, z, y and x.
-    std::function<void(CUstream_st*)> on_step;
 };
 
 /// Returns the tuning of programs that are made later. Not for several threads.

@@ -221,9 +221,12 @@ TEST_CASE(
             CHECK(slab.bytes() < before_bytes);
         }
         before_bytes = slabs[0].bytes();
-        const double seconds = gpu::halo_seconds(slabs, rates, 3e11);
+        const double seconds = gpu::halo_times(slabs, rates, 3e11).seconds;
         CHECK(seconds < before_s);
-        CHECK(gpu::halo_seconds(slabs, rates, 1e9) > 63.0 * 2048 * 1032 * 8 / 1e9);
+        CHECK(gpu::halo_times(slabs, rates, 3e11).hides_copies == (parts < 8));
+        const gpu::HaloTimes slow = gpu::halo_times(slabs, rates, 1e9);
+        CHECK(slow.seconds > 63.0 * 2048 * 1032 * 8 / 1e9);
+        CHECK_FALSE(slow.hides_copies);
         before_s = seconds;
     }
 }
