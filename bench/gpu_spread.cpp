@@ -277,7 +277,7 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
     std::size_t next = 0;
     gpu::SpreadTuning tuning;
     tuning.method = method;
-    tuning.chunks = tuning.halo_chunks = 1;
+    tuning.halo_chunks = tuning.chunks = 1;
     tuning.z_share = 1;
     tuning.on_step = [&](CUstream_st* stream) {
         if (next == events.size()) {
@@ -328,7 +328,7 @@ void time_tuning(const Case& c, const std::vector<int>& devices, int repeats,
     const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
     json figures{{"name", c.name}, {"gpus", devices.size()}};
     if (tuning.method == gpu::SpreadMethod::halos)
-        figures.update({{"method", "halos"}, {"chunks", tuning.halo_chunks}});
+        figures.update({{"method", "halos"}, {"chunks", tuning.halo_chunks.value_or(0)}});
     else
         figures.update(
             {{"method", "columns"}, {"chunks", tuning.chunks}, {"z_share", tuning.z_share}});

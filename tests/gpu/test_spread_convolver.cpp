@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "convolume/device.hpp"
@@ -73,7 +75,8 @@ gpu::SpreadTuning random_tuning(Random& random) {
     gpu::SpreadTuning tuning;
     tuning.method = random.pick<std::optional<gpu::SpreadMethod>>(
         {std::nullopt, gpu::SpreadMethod::halos, gpu::SpreadMethod::columns});
-    tuning.halo_chunks = random.pick({1, 2, 3, 5});
+    if (random.chance(0.8)) tuning.halo_chunks = random.pick({1, 2, 3, 5});
+    tuning.reaches_peers = random.chance(0.9);
     tuning.chunks = random.pick({1, 2, 3, 5});
     tuning.z_share = random.pick({0.1, 0.5, 1.0});
     tuning.y_share = random.pick({0.1, 0.5, 1.0});
@@ -164,6 +167,8 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
         std::string wrong;
         try {
             wrong = spread_defect(c, how, random);
+        } catch (const GpuUnavailable& thrown) {
+            if (tuning.reaches_peers) wrong = thrown.what();
         } catch (const std::exception& thrown) {
             wrong = thrown.what();
         }
@@ -175,7 +180,8 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
                               << (how.in_place ? ", in place" : "")
                               << (how.kernel_on_device ? ", kernel on device" : "") << ", "
                               << name_of(tuning.method) << ", " << tuning.chunks << " and "
-                              << tuning.halo_chunks << " chunks: " << c.describe() << "\n"
+                              << tuning.halo_chunks.value_or(0) << " chunks: " << c.describe()
+                              << "\n"
                               << wrong);
         CHECK(wrong.empty());
     }
@@ -210,7 +216,9 @@ void check_against_one_gpu(const std::vector<int>& devices, std::uint64_t cases)
             device.input_planes = random_division(random, one.input_shape().z, devices.size());
             device.output_planes = random_division(random, one.output_shape().z, devices.size());
         }
-        const TuningScope scope(random_tuning(random));
+        gpu::SpreadTuning tuning = random_tuning(random);
+        tuning.reaches_peers = true;
+        const TuningScope scope(tuning);
         const DeviceConvolver several(shape, kernel.view(), options, device);
         Volume result(several.output_shape(), several.output_type());
         const VolumeSlabs inputs = input_slabs(several, image);
@@ -242,29 +250,31 @@ void check_tunings(const std::vector<int>& devices) {
     const Volume kernel = random_image({9, 11, 13}, 1), image = random_image(shape, 2);
     Options options;
     options.boundary.kind = BoundaryKind::reflect;
-    for (const bool keep : {true, false}) {
-        DeviceOptions device;
-        device.devices = devices;
-        device.keep_kernel_spectrum = keep;
-        Volume want(shape, PixelType::float32), got(shape, PixelType::float32);
-        for (const int chunks : {1, 4, 7}) {
-            gpu::SpreadTuning tuning;
-            tuning.chunks = chunks;
-            tuning.least_chunk_bytes = 0;
-            if (chunks == 1) tuning.z_share = 1;
-            if (chunks == 7) tuning.y_share = 1;
-            const TuningScope scope(tuning);
-            const DeviceConvolver convolver(shape, kernel.view(), options, device);
-            Volume& result = chunks == 1 ? want : got;
-            poison(result.view());
-            const VolumeSlabs input = input_slabs(convolver, image),
-                              output = output_slabs(convolver, result);
-            convolver.execute(input.inputs(), output.outputs());
-            output.fetch(result);
-            INFO(chunks << " chunks" << (keep ? ", spectrum kept" : ""));
-            if (chunks > 1) CHECK(same(to_array(want.view()), to_array(got.view())));
+    for (const auto method : {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns})
+        for (const bool keep : {true, false}) {
+            DeviceOptions device;
+            device.devices = devices;
+            device.keep_kernel_spectrum = keep;
+            Volume want(shape, PixelType::float32), got(shape, PixelType::float32);
+            for (const int chunks : {1, 4, 7}) {
+                gpu::SpreadTuning tuning;
+                tuning.method = method;
+                tuning.halo_chunks = tuning.chunks = chunks;
+                tuning.least_chunk_bytes = 0;
+                if (chunks == 1) tuning.z_share = 1;
+                if (chunks == 7) tuning.y_share = 1;
+                const TuningScope scope(tuning);
+                const DeviceConvolver convolver(shape, kernel.view(), options, device);
+                Volume& result = chunks == 1 ? want : got;
+                poison(result.view());
+                const VolumeSlabs input = input_slabs(convolver, image),
+                                  output = output_slabs(convolver, result);
+                convolver.execute(input.inputs(), output.outputs());
+                output.fetch(result);
+                INFO(chunks << " chunks" << (keep ? ", spectrum kept" : ""));
+                if (chunks > 1) CHECK(same(to_array(want.view()), to_array(got.view())));
+            }
         }
-    }
 }
 
 /// Executes with different images from several threads, each with its own CUDA streams.
@@ -403,16 +413,47 @@ TEST_CASE("spread convolver: every GPU holds its part of the memory", "[gpu]") {
     NEEDS_GPU();
     const std::vector<int> devices{0, gpu::device_count() > 1 ? 1 : 0};
     const Volume kernel = random_image({9, 9, 9}, 1);
+    const auto made = [&](const DeviceOptions& options,
+                          const std::optional<gpu::SpreadMethod>& method) {
+        gpu::SpreadTuning tuning;
+        tuning.method = method;
+        const TuningScope scope(tuning);
+        return DeviceConvolver({256, 256, 256}, kernel.view(), {}, options);
+    };
     for (const bool keep : {true, false}) {
         DeviceOptions options;
         options.keep_kernel_spectrum = keep;
-        const index_t one =
-            DeviceConvolver({256, 256, 256}, kernel.view(), {}, options).device_bytes();
+        const auto one = static_cast<double>(made(options, {}).device_bytes());
         options.devices = devices;
-        const DeviceConvolver several({256, 256, 256}, kernel.view(), {}, options);
-        for (const DeviceSlab& slab : several.slabs())
-            CHECK(static_cast<double>(slab.device_bytes) < 1.05 * static_cast<double>(one) / 2);
+        // Halos are 4 of 128 planes, and the kernel's spectrum is 8 planes longer than a slab.
+        for (const auto& [method, most] :
+             {std::pair{gpu::SpreadMethod::columns, 1.05}, {gpu::SpreadMethod::halos, 1.1}}) {
+            const DeviceConvolver several = made(options, method);
+            for (const DeviceSlab& slab : several.slabs())
+                CHECK(static_cast<double>(slab.device_bytes) < most * one / 2);
+        }
+        // Without memory for halos, columns are divided.
+        options.max_gpu_bytes = made(options, gpu::SpreadMethod::halos).device_bytes() - 4096;
+        CHECK(made(options, {}).device_bytes() <= *options.max_gpu_bytes);
     }
+}
+
+TEST_CASE("spread convolver: GPUs that do not reach each other exchange halos through the host",
+          "[gpu]") {
+    NEEDS_GPU();
+    gpu::SpreadTuning tuning;
+    tuning.reaches_peers = false;
+    const TuningScope scope(tuning);
+    DeviceOptions options;
+    options.devices = {0, gpu::device_count() > 1 ? 1 : 0};
+    const Volume kernel = random_image({9, 9, 9}, 1);
+    CHECK(DeviceConvolver({64, 64, 64}, kernel.view(), {}, options).slabs().size() == 2);
+    // A kernel as long as the image needs all planes, and a folded result lies on all GPUs.
+    const Volume long_kernel = random_image({64, 9, 9}, 1);
+    Options circular;
+    circular.boundary.kind = BoundaryKind::wrap;
+    CHECK_THROWS_AS(DeviceConvolver({64, 64, 64}, long_kernel.view(), circular, options),
+                    GpuUnavailable);
 }
 
 TEST_CASE("spread convolver: memory that is refused leaves nothing behind", "[gpu]") {
