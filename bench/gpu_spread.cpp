@@ -123,6 +123,8 @@ constexpr Case cases[] = {
     {"512psf255", {512, 1024, 1024}, {255, 511, 511}, BoundaryKind::zero, true, 0},
     {"512circular", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
     {"2048", {2048, 2048, 2048}, {16, 16, 16}, BoundaryKind::wrap, false, 60},
+    {"1024k64", {1024, 2048, 2048}, {64, 64, 64}, BoundaryKind::zero, true, 0},
+    {"2048k64", {2048, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
 };
 
 // Returns the relative L2 error at random voxels, against sums in double precision with taps whose
@@ -212,10 +214,13 @@ class Slabs {
     std::vector<void*> outputs_;
 };
 
+const char* name_of(const std::optional<gpu::SpreadMethod>& method) {
+    return !method ? "chosen" : *method == gpu::SpreadMethod::halos ? "halos" : "columns";
+}
+
 // Convolves in place on `devices`, and returns the figures.
 json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool keep,
-            const std::optional<gpu::SpreadMethod>& method, const Volume& image,
-            const Volume& kernel) {
+            const gpu::SpreadTuning& tuning, const Volume& image, const Volume& kernel) {
     check(cudaSetDevice(devices[0]), "switching to a GPU");
     Options options;
     options.boundary.kind = c.boundary;
@@ -226,7 +231,7 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
     if (c.max_gibibytes > 0)
         on.max_gpu_bytes =
             (c.max_gibibytes << 30) - image.bytes() / static_cast<index_t>(devices.size());
-    gpu::spread_tuning().method = method;
+    gpu::spread_tuning() = tuning;
     const DeviceConvolver convolver(c.image, kernel.view(), options, on);
     gpu::spread_tuning() = {};
     const Slabs slabs(convolver);
@@ -249,10 +254,8 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
             {"grid_zyx", {grid.z, grid.y, grid.x}},
             {"boundary", to_string(c.boundary)},
             {"spectrum_kept", keep},
-            {"method", devices.size() == 1                   ? "one GPU"
-                       : !method                             ? "chosen"
-                       : *method == gpu::SpreadMethod::halos ? "halos"
-                                                             : "columns"},
+            {"method", devices.size() == 1 ? "one GPU" : name_of(tuning.method)},
+            {"reaches_peers", tuning.reaches_peers},
             {"ms", ms},
             {"ms_of_the_call", call_ms},
             {"device_bytes", convolver.device_bytes()},
@@ -313,7 +316,7 @@ void print_steps(const Case& c, const std::vector<int>& devices, int repeats, co
     }
     std::cout << json{{"name", c.name},
                       {"gpus", devices.size()},
-                      {"method", by_columns ? "columns" : "halos"},
+                      {"method", name_of(method)},
                       {"ms_of_steps_without_overlap", steps}}
                      .dump()
               << std::endl;
@@ -326,12 +329,11 @@ void time_tuning(const Case& c, const std::vector<int>& devices, int repeats,
     const DeviceConvolver convolver = convolver_of(c, devices, kernel);
     gpu::spread_tuning() = {};
     const double ms = median_ms(devices, repeats, [&] { slabs.execute(convolver); });
-    json figures{{"name", c.name}, {"gpus", devices.size()}};
+    json figures{{"name", c.name}, {"gpus", devices.size()}, {"method", name_of(tuning.method)}};
     if (tuning.method == gpu::SpreadMethod::halos)
-        figures.update({{"method", "halos"}, {"chunks", tuning.halo_chunks.value_or(0)}});
+        figures["chunks"] = tuning.halo_chunks.value_or(0);
     else
-        figures.update(
-            {{"method", "columns"}, {"chunks", tuning.chunks}, {"z_share", tuning.z_share}});
+        figures.update({{"chunks", tuning.chunks}, {"z_share", tuning.z_share}});
     figures["ms"] = ms;
     std::cout << figures.dump() << std::endl;
 }
@@ -531,16 +533,18 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     std::vector<int> devices{0, 1};
     int repeats = 10;
-    bool unkept = false, both_methods = false;
+    bool unkept = false, both_methods = false, through_host = false;
     app.add_option("CASE", names,
-                   "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, cufft, link; all");
+                   "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, 1024k64, 2048k64, "
+                   "cufft, link; all");
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
     bool sweeps = false;
     app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
     bool from_host = false;
     app.add_flag("--host", from_host, "Only times images in host memory, with zero boundary");
-    app.add_flag("--methods", both_methods, "With halos and by columns, whichever is chosen");
+    app.add_flag("--methods", both_methods, "Also with halos and by columns, whichever is chosen");
+    app.add_flag("--through-host", through_host, "As if no GPU reached the memory of another");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
@@ -551,7 +555,8 @@ int main(int argc, char** argv) {
         return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
     };
     std::vector<std::optional<gpu::SpreadMethod>> methods{std::nullopt};
-    if (both_methods) methods = {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns};
+    if (both_methods)
+        methods.insert(methods.end(), {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns});
     bool good = true;
     if (is_chosen("link") && !from_host)
         good &= print("link", [&] { return link_rates(devices, repeats); });
@@ -572,10 +577,14 @@ int main(int argc, char** argv) {
                 good &= print(c.name, [&] {
                     return run_on(c, {devices[0]}, repeats, keep, {}, image, kernel);
                 });
-            for (const auto& method : methods)
+            for (const auto& method : methods) {
+                gpu::SpreadTuning tuning;
+                tuning.method = method;
+                tuning.reaches_peers = !through_host;
                 good &= print(c.name, [&] {
-                    return run_on(c, devices, repeats, keep, method, image, kernel);
+                    return run_on(c, devices, repeats, keep, tuning, image, kernel);
                 });
+            }
         }
     }
     if (is_chosen("cufft") && !sweeps && !from_host) {
