@@ -64,9 +64,10 @@ class DivisionChoice {
             const auto halos = with_halos(keep);
             const auto columns = by_columns(keep);
             if (why_no_columns.empty()) why_no_columns = why_no_passes(spec_.block, columns.layout);
-            const bool may_halos = halos.fits && forced != SpreadMethod::columns,
-                       may_columns = columns.fits && why_no_columns.empty() &&
+            const bool may_columns = columns.fits && why_no_columns.empty() &&
                                      (forced != SpreadMethod::halos || halos.layout.empty());
+            const bool may_halos =
+                halos.fits && (forced != SpreadMethod::columns || !why_no_columns.empty());
             if (may_halos && (!may_columns || halos.times.seconds <= columns.seconds))
                 return make_halo_program(spec_, slabs_, halos.layout, halos.times.hides_copies);
             if (may_columns) return make_column_program(spec_, slabs_, columns.layout);

@@ -418,14 +418,14 @@ TEST_CASE("spread convolver: every GPU holds its part of the memory", "[gpu]") {
         gpu::SpreadTuning tuning;
         tuning.method = method;
         const TuningScope scope(tuning);
-        return DeviceConvolver({256, 256, 256}, kernel.view(), {}, options);
+        return DeviceConvolver({512, 128, 128}, kernel.view(), {}, options);
     };
     for (const bool keep : {true, false}) {
         DeviceOptions options;
         options.keep_kernel_spectrum = keep;
         const auto one = static_cast<double>(made(options, {}).device_bytes());
         options.devices = devices;
-        // Halos are 4 of 128 planes, and the kernel's spectrum is 8 planes longer than a slab.
+        // Halos are 4 of 256 planes, and the kernel's spectrum has 288 planes in place of 264.
         for (const auto& [method, most] :
              {std::pair{gpu::SpreadMethod::columns, 1.05}, {gpu::SpreadMethod::halos, 1.1}}) {
             const DeviceConvolver several = made(options, method);
