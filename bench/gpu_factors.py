@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times equal work on 1, 2, 4 and 8 GPUs, if the machine has them, in one run: images in host memory in tiles and in
-parts, with each transfer gate; files; iterations of a deconvolution in slabs, and by walks. Run it on a quiet machine:
+parts, with each transfer gate; images in the memory of all GPUs; files; iterations of a deconvolution in slabs, and by
+walks. Run it on a quiet machine:
 
     bench/gpu_factors.py [--build DIR] [--folder DIR] [--gpus 1,2,4,8] [--repeats N] [--scale N]
-                         [--only host|deconvolve|files] [--json FILE]
+                         [--only host|spread|deconvolve|files] [--json FILE]
     bench/gpu_factors.py --table FILE [--picture FILE.svg]
 
 The second form prints a table of the figures in FILE, and draws time against the number of GPUs.
@@ -30,6 +31,9 @@ from chart import draw_chart  # noqa: E402
 GATES = ("per-link", "off", "global")
 HOST_WORK = {"tiled1024": "1024×2048×2048 * 64³, tiled", "dif1024": "the same, 16 parts",
              "uint16": "1024³ uint16 * 33³"}
+SPREAD_WORK = {"1024x2048x2048": "1024×2048×2048 * 64³ in GPU memory, circular",
+               "1024k64": "1024×2048×2048 * 64³ in GPU memory, zero boundary",
+               "2048k64": "2048³ * 64³ in GPU memory, circular"}
 FILE_IMAGE, FILE_PSF = (512, 2048, 2048), (33, 65, 65)
 
 
@@ -69,6 +73,18 @@ class TimedRuns:
                      gb_to_device=found["gb_to_device"], gb_to_host=found["gb_to_host"],
                      error=found["relative_l2_error"])
 
+    def time_spread(self, case, devices):
+        """Times an image in the memory of `devices`, and returns the figures."""
+        found = run_for_json_lines([self.program_path("convolume_gpu_spread_bench"), case, "--devices", devices,
+                                    "--repeats", self.arguments.repeats])[-1]
+        if "error" in found:
+            sys.exit(f"gpu_factors.py: {case}: {found['error']}")
+        return found
+
+    def add_spread(self, work, gpus, found):
+        self.add_row(work, gpus, found["ms"] / 1e3, device_bytes=found["device_bytes"],
+                     error=found["relative_l2_error"])
+
     def time_deconvolution(self, work, case, devices, gpus, **options):
         image, psf = case
         command = [self.program_path("convolume_deconvolve_bench"), case_folder(self.arguments.folder, image, psf),
@@ -104,12 +120,14 @@ class TimedRuns:
 def measure_all(arguments):
     arguments.folder.mkdir(parents=True, exist_ok=True)
     runs = TimedRuns(arguments)
-    wanted = {arguments.only} if arguments.only else {"host", "deconvolve", "files"}
+    wanted = {arguments.only} if arguments.only else {"host", "spread", "deconvolve", "files"}
     for gpus in arguments.gpus:
         for case in HOST_WORK if "host" in wanted else ():
             runs.time_host_convolution(case, gpus)
         for gate in GATES if "host" in wanted and gpus > 1 else ():
             runs.time_host_convolution("tiled1024", gpus, gate)
+        for case, work in SPREAD_WORK.items() if "spread" in wanted else ():
+            runs.add_spread(work, gpus, runs.time_spread(case, gpu_list(gpus)))
         if "deconvolve" in wanted:
             runs.time_deconvolution("deconvolution in slabs, 512×2048×2048 * 33×127×127", SLABS, gpu_list(gpus), gpus,
                                     edges="zero", iterations=8)
@@ -119,6 +137,10 @@ def measure_all(arguments):
         if "files" in wanted:
             runs.time_files(gpus)
     # Slabs of several GPUs are timed one after another on one GPU: the share of each GPU, and the exchange in addition.
+    for gpus in (2, 4, 8) if "spread" in wanted else ():
+        case = "1024x2048x2048"
+        runs.add_spread(f"{SPREAD_WORK[case]}: the slabs of {gpus} GPUs on one", 1,
+                        runs.time_spread(case, ",".join("0" * gpus)))
     for gpus in (2, 4, 8) if "deconvolve" in wanted else ():
         runs.time_deconvolution(f"the slabs of {gpus} GPUs on one", SLABS, ",".join("0" * gpus), 1, edges="zero",
                                 iterations=8)
@@ -158,7 +180,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "convolume_deconvolve_gpu")
     parser.add_argument("--gpus", help="numbers of GPUs, default 1,2,4,8 as far as there are so many")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["host", "deconvolve", "files"])
+    parser.add_argument("--only", choices=["host", "spread", "deconvolve", "files"])
     parser.add_argument("--scale", type=int, default=1, help="divides extents, for a quick look")
     parser.add_argument("--json", help="also write the figures to this file")
     parser.add_argument("--table", help="print the figures of this file")

@@ -124,7 +124,7 @@ constexpr Case cases[] = {
     {"512circular", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
     {"2048", {2048, 2048, 2048}, {16, 16, 16}, BoundaryKind::wrap, false, 60},
     {"1024k64", {1024, 2048, 2048}, {64, 64, 64}, BoundaryKind::zero, true, 0},
-    {"2048k64", {2048, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
+    {"2048k64", {2048, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 76},
 };
 
 // Returns the relative L2 error at random voxels, against sums in double precision with taps whose
@@ -577,6 +577,7 @@ int main(int argc, char** argv) {
                 good &= print(c.name, [&] {
                     return run_on(c, {devices[0]}, repeats, keep, {}, image, kernel);
                 });
+            if (devices.size() == 1 && c.fits_one) continue;
             for (const auto& method : methods) {
                 gpu::SpreadTuning tuning;
                 tuning.method = method;

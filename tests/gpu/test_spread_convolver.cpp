@@ -409,6 +409,25 @@ TEST_CASE("spread convolver: executions of several threads do not disturb each o
     check_order({1, 0});
 }
 
+TEST_CASE("spread convolver on one GPU: slabs with halos may divide more planes than a pass takes",
+          "[gpu]") {
+    NEEDS_GPU();
+    const Shape3 shape{6000, 12, 16};
+    const Volume kernel = random_image({7, 5, 3}, 1), image = random_image(shape, 2);
+    DeviceOptions options;
+    const DeviceConvolver one(shape, kernel.view());
+    const gpu::DeviceMemory input = on_device(image), output(0, image.bytes());
+    one.execute(input.data(), output.data());
+    const Array want = to_array(fetched(output, shape, PixelType::float32).view());
+    options.devices = {0, 0, 0};
+    const DeviceConvolver several(shape, kernel.view(), {}, options);
+    Volume result(shape, PixelType::float32);
+    const VolumeSlabs inputs = input_slabs(several, image), outputs = output_slabs(several, result);
+    several.execute(inputs.inputs(), outputs.outputs());
+    outputs.fetch(result);
+    CHECK(compare(want, to_array(result.view())).error < 1e-6);
+}
+
 TEST_CASE("spread convolver: every GPU holds its part of the memory", "[gpu]") {
     NEEDS_GPU();
     const std::vector<int> devices{0, gpu::device_count() > 1 ? 1 : 0};
