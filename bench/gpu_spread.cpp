@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times convolutions of images in the memory of several GPUs, with halos and by shares of the
 // columns, beside the same on one, cuFFT's
-// transforms over several GPUs (cufftXt), and copies between the GPUs. With --host, images are in
-// page-locked host memory: in-core, in tiles and in parts on 1, 2, 4, … GPUs, with predictions.
-// Prints one JSON object a line. Times are medians of milliseconds between events on the first GPU,
-// or by the host's clock.
+// transforms over several GPUs (cufftXt), and copies between the GPUs. Prints one JSON object a
+// line. Times are medians of milliseconds between events on the first GPU.
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>
@@ -13,25 +11,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
-#include <random>
-#include <span>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "bench/spread_cases.hpp"
 #include "convolume/device.hpp"
-#include "convolume/engines.hpp"
-#include "convolume/volume.hpp"
-#include "core/threads.hpp"
-#include "gpu/runtime/staging.hpp"
+#include "core/machine_rates.hpp"
+#include "gpu/volumes/halo_geometry.hpp"
+#include "gpu/volumes/spread_geometry.hpp"
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace {
 
 using namespace convolume;
+using namespace convolume::bench;
 using nlohmann::json;
 
 void check(cudaError_t status, const char* what) {
@@ -41,9 +40,6 @@ void check(cudaError_t status, const char* what) {
 void check(cufftResult status, const char* what) {
     if (status != CUFFT_SUCCESS)
         throw std::runtime_error(std::string(what) + ": cuFFT status " + std::to_string(status));
-}
-std::size_t size(index_t bytes) {
-    return static_cast<std::size_t>(bytes);
 }
 
 class DeviceArray {
@@ -95,82 +91,6 @@ double median_ms(const std::vector<int>& devices, int repeats, const Work& work)
     static_cast<void>(cudaEventDestroy(end));
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];
-}
-
-Volume random_volume(const Shape3& shape, unsigned seed, HostMemory memory = HostMemory::ordinary) {
-    Volume volume(shape, PixelType::float32, memory);
-    float* const samples = volume.elements<float>();
-    const index_t count = element_count(shape);
-    parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [=](index_t block, int) {
-        std::mt19937 engine(seed + static_cast<unsigned>(block));
-        std::uniform_real_distribution<float> uniform(-0.5f, 1.f);
-        for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
-            samples[i] = uniform(engine);
-    });
-    return volume;
-}
-
-struct Case {
-    const char* name;
-    Shape3 image, kernel;
-    BoundaryKind boundary;
-    bool fits_one;          ///< one GPU has memory for it
-    index_t max_gibibytes;  ///< of each GPU, with the image; 0: no limit
-};
-constexpr Case cases[] = {
-    {"1024x2048x2048", {1024, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
-    {"512k64", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::zero, true, 0},
-    {"512psf255", {512, 1024, 1024}, {255, 511, 511}, BoundaryKind::zero, true, 0},
-    {"512circular", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::wrap, true, 0},
-    {"2048", {2048, 2048, 2048}, {16, 16, 16}, BoundaryKind::wrap, false, 60},
-    {"1024k64", {1024, 2048, 2048}, {64, 64, 64}, BoundaryKind::zero, true, 0},
-    {"2048k64", {2048, 2048, 2048}, {64, 64, 64}, BoundaryKind::wrap, true, 76},
-};
-
-// Returns the relative L2 error at random voxels, against sums in double precision with taps whose
-// sum is 1.
-double sampled_error(const Case& c, const Volume& image, const Volume& kernel,
-                     const Volume& result) {
-    constexpr index_t samples = 32;
-    std::vector<double> differences(size(samples)), norms(size(samples));
-    const float* const pixels = static_cast<const float*>(image.view().data);
-    const float* const taps = static_cast<const float*>(kernel.view().data);
-    parallel_for(samples, thread_count(0), [&](index_t sample, int) {
-        std::mt19937 engine(static_cast<unsigned>(sample));
-        index_t at[3];
-        for (int a = 0; a < 3; ++a)
-            at[a] = std::uniform_int_distribution<index_t>(0, c.image[a] - 1)(engine);
-        double sum = 0, all_taps = 0;
-        for (index_t z = 0; z < c.kernel.z; ++z)
-            for (index_t y = 0; y < c.kernel.y; ++y)
-                for (index_t x = 0; x < c.kernel.x; ++x) {
-                    const index_t tap[3] = {z, y, x};
-                    index_t from[3];
-                    bool inside = true;
-                    for (int a = 0; a < 3; ++a) {
-                        from[a] = at[a] + c.kernel[a] / 2 - tap[a];
-                        if (c.boundary == BoundaryKind::wrap)
-                            from[a] = (from[a] + c.image[a]) % c.image[a];
-                        inside = inside && from[a] >= 0 && from[a] < c.image[a];
-                    }
-                    const double weight = taps[(z * c.kernel.y + y) * c.kernel.x + x];
-                    all_taps += weight;
-                    if (inside)
-                        sum += weight *
-                               static_cast<double>(
-                                   pixels[(from[0] * c.image.y + from[1]) * c.image.x + from[2]]);
-                }
-        sum /= all_taps;
-        const double found = *static_cast<const float*>(result.view().at(at[0], at[1], at[2]));
-        differences[size(sample)] = (found - sum) * (found - sum);
-        norms[size(sample)] = sum * sum;
-    });
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < norms.size(); ++i) {
-        difference += differences[i];
-        norm += norms[i];
-    }
-    return std::sqrt(difference / norm);
 }
 
 /// An image in slabs, which convolutions overwrite with their results.
@@ -446,84 +366,45 @@ json link_rates(const std::vector<int>& devices, int repeats) {
     return {{"name", "link"}, {"gb_per_s", alone}, {"gb_per_s_each_of_both_directions", in_both}};
 }
 
-// Convolves from host memory to host memory, and returns the figures.
-json run_from_host(const Case& c, const std::vector<int>& devices, Method method, int repeats,
-                   const Volume& image, const Volume& kernel, Volume& result) {
-    Options options;
-    options.method = method;
-    options.boundary.kind = c.boundary;
-    options.normalization = KernelNormalization::sum;
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::gpu;
-    choice.gpus = devices;
-    const Convolver convolver(c.image, kernel.view(), options, choice);
-    const PlanCandidate chosen = convolver.plan().chosen;
-    const auto execute = [&] { return convolver.execute(image.view(), result.view()).seconds; };
-    const double first_s = execute();
-    std::vector<double> times;
-    for (int i = 0; i < repeats; ++i) times.push_back(execute());
-    Timeline timeline;
-    ExecutionContext context;
-    context.timeline = &timeline;
-    convolver.execute(image.view(), result.view(), context);
-    std::sort(times.begin(), times.end());
-    // Seconds from the first begin of a phase to its last end, over all GPUs.
-    json phases;
-    for (const Phase phase : {Phase::host_to_device, Phase::convolve, Phase::device_to_host}) {
-        double begin_s = 1e9, end_s = 0;
-        for (const Timeline::Event& event : timeline.events()) {
-            if (event.phase != phase) continue;
-            begin_s = std::min(begin_s, event.begin_s);
-            end_s = std::max(end_s, event.end_s);
-        }
-        phases[to_string(phase)] = {std::round(begin_s * 1e4) / 10, std::round(end_s * 1e4) / 10};
+// Returns the milliseconds that the planner predicts for a GPU with this memory rate, by its data
+// sheet, without the rates that a machine has measured.
+json predicted(const Case& c, std::size_t gpus, double memory_bytes_per_s) {
+    const MachineRates machine;
+    gpu::DeviceRates rates;
+    rates.device = gpu::any_device;
+    rates.memory = memory_bytes_per_s * machine.gpu_pass_share;
+    const bool wraps = c.boundary == BoundaryKind::wrap;
+    Block block;
+    for (int a = 0; a < 3; ++a) {
+        const index_t least = c.image[a] + (wraps ? 0 : c.kernel[a] / 2);
+        const index_t grid =
+            gpu::length_with_passes(gpu::any_device, a, least, 1, false, Precision::float32);
+        block.axes[static_cast<std::size_t>(a)] = {grid, c.image[a], c.kernel[a],
+                                                   wraps ? 0 : c.kernel[a] / 2, c.image[a]};
     }
-    return {{"name", c.name},
-            {"gpus", devices.size()},
-            {"method", to_string(chosen.method)},
-            {"gpus_per_block", chosen.gpus_per_block},
-            {"parts", chosen.parts},
-            {"tiles_zyx", {chosen.tiles.z, chosen.tiles.y, chosen.tiles.x}},
-            {"gib_of_each", static_cast<double>(chosen.engine_bytes >> 20) / 1024},
-            {"page_locked", gpu::is_page_locked(image.view().data, image.bytes()) &&
-                                gpu::is_page_locked(result.view().data, result.bytes())},
-            {"predicted_ms", chosen.seconds * 1e3},
-            {"ms", times[times.size() / 2] * 1e3},
-            {"first_ms", first_s * 1e3},
-            {"ms_of_phases", phases},
-            {"relative_l2_error", sampled_error(c, image, kernel, result)}};
-}
-
-// Prints the figures that `work` returns, or its error.
-template <class Work>
-bool print(const char* name, const Work& work) {
-    try {
-        std::cout << work().dump() << std::endl;
-        return true;
-    } catch (const std::exception& error) {
-        static_cast<void>(cudaGetLastError());
-        std::cout << json{{"name", name}, {"error", error.what()}}.dump() << std::endl;
-        return false;
+    json figures{{"name", c.name}, {"gpus", gpus}};
+    if (gpus == 1) {
+        const gpu::BlockGeometry geometry = gpu::block_geometry(block, {0, 0}, 0, rates, true);
+        figures["predicted_ms"] = 1e3 * gpu::block_times(block, geometry, rates).compute_s;
+        return figures;
     }
-}
-
-// Times a case from host memory on 1, 2, 4, … and all of `devices`, with every method.
-bool time_from_host(Case c, const std::vector<int>& devices, int repeats) {
-    c.boundary = BoundaryKind::zero;
-    const Volume image = random_volume(c.image, 1, HostMemory::page_locked),
-                 kernel = random_volume(c.kernel, 2);
-    Volume result(c.image, PixelType::float32, HostMemory::page_locked);
-    bool good = true;
-    for (std::size_t count = 1; count <= devices.size();
-         count = count < devices.size() ? std::min(2 * count, devices.size()) : count + 1) {
-        const std::vector<int> used(devices.begin(),
-                                    devices.begin() + static_cast<std::ptrdiff_t>(count));
-        for (const Method method : {Method::in_core, Method::tiled, Method::dif})
-            good &= print(c.name, [&] {
-                return run_from_host(c, used, method, repeats, image, kernel, result);
-            });
+    std::vector<index_t> planes(size(c.image.z));
+    std::iota(planes.begin(), planes.end(), index_t{0});
+    std::vector<IndexRange> slabs;
+    for (std::size_t i = 0; i < gpus; ++i) slabs.push_back(gpu::even_part(c.image.z, i, gpus));
+    const auto halos = gpu::halo_slabs(block, wraps ? c.kernel.z / 2 : 0, planes, slabs, slabs,
+                                       std::vector<int>(gpus, gpu::any_device), true);
+    const gpu::BlockGeometry columns = gpu::spread_geometry(block, {0, 0}, gpus, rates, true);
+    const double link = machine.gpu_link_bytes_per_s;
+    double best_s = gpu::spread_times(block, columns, gpus, rates, link).compute_s;
+    figures["columns_ms"] = 1e3 * best_s;
+    if (!halos.empty()) {
+        const double seconds = gpu::halo_times(halos, rates, link).seconds;
+        figures["halos_ms"] = 1e3 * seconds;
+        best_s = std::min(best_s, seconds);
     }
-    return good;
+    figures["predicted_ms"] = 1e3 * best_s;
+    return figures;
 }
 
 }  // namespace
@@ -534,38 +415,38 @@ int main(int argc, char** argv) {
     std::vector<int> devices{0, 1};
     int repeats = 10;
     bool unkept = false, both_methods = false, through_host = false;
-    app.add_option("CASE", names,
-                   "1024x2048x2048, 512k64, 512psf255, 512circular, 2048, 1024k64, 2048k64, "
-                   "cufft, link; all");
+    app.add_option("CASE", names, case_names() + ", cufft, link; all");
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
     bool sweeps = false;
     app.add_flag("--sweep", sweeps, "Only times tunings of the overlap, and steps without it");
-    bool from_host = false;
-    app.add_flag("--host", from_host, "Only times images in host memory, with zero boundary");
+    bool predicts = false;
+    double memory_tb = 3.35;
+    app.add_flag("--predict", predicts, "Only predicts, for 1, 2, 4 and 8 GPUs; needs no GPU");
+    app.add_option("--memory-rate", memory_tb, "TB/s of a GPU's memory, to predict (default 3.35)");
     app.add_flag("--methods", both_methods, "Also with halos and by columns, whichever is chosen");
     app.add_flag("--through-host", through_host, "As if no GPU reached the memory of another");
     app.add_flag("--unkept", unkept, "Also without the kernel's spectrum");
     CLI11_PARSE(app, argc, argv);
+    if (predicts) {
+        for (const Case& c : cases)
+            for (const std::size_t gpus : {1U, 2U, 4U, 8U})
+                if (is_chosen(names, c.name))
+                    print(c.name, [&] { return predicted(c, gpus, memory_tb * 1e12); });
+        return 0;
+    }
     if (const std::string why = gpu_unavailable(); !why.empty()) {
         std::cerr << why << '\n';
         return 2;
     }
-    const auto is_chosen = [&](const std::string& name) {
-        return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-    };
     std::vector<std::optional<gpu::SpreadMethod>> methods{std::nullopt};
     if (both_methods)
         methods.insert(methods.end(), {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns});
     bool good = true;
-    if (is_chosen("link") && !from_host)
+    if (is_chosen(names, "link"))
         good &= print("link", [&] { return link_rates(devices, repeats); });
     for (const Case& c : cases) {
-        if (!is_chosen(c.name)) continue;
-        if (from_host) {
-            good &= time_from_host(c, devices, repeats);
-            continue;
-        }
+        if (!is_chosen(names, c.name)) continue;
         if (sweeps) {
             if (c.fits_one) sweep(c, devices, repeats);
             continue;
@@ -588,7 +469,7 @@ int main(int argc, char** argv) {
             }
         }
     }
-    if (is_chosen("cufft") && !sweeps && !from_host) {
+    if (is_chosen(names, "cufft") && !sweeps) {
         const Shape3 grid{512, 1024, 1024};
         good &= print("cufft", [&] { return cufft_xt(grid, devices, repeats); });
     }

@@ -230,3 +230,20 @@ TEST_CASE(
         before_s = seconds;
     }
 }
+
+TEST_CASE("slabs with halos: a slab needs a pass along z of its own planes alone") {
+    const index_t count = 6000;
+    Block block;
+    block.axes = {BlockAxis{6048, count, 7, 3, count}, BlockAxis{16, 12, 5, 2, 12},
+                  BlockAxis{20, 16, 3, 1, 16}};
+    std::vector<index_t> planes;
+    for (index_t plane = 0; plane < count; ++plane) planes.push_back(plane);
+    for (const std::size_t parts : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+        const auto division = even_division(count, parts);
+        const std::vector<int> devices(parts, gpu::any_device);
+        const auto slabs = gpu::halo_slabs(block, 0, planes, division, division, devices, true);
+        CHECK(slabs.empty() == (parts == 1));  // passes have up to 4096 samples
+        for (const gpu::HaloSlab& slab : slabs)
+            CHECK(slab.geometry.z_length >= count / static_cast<index_t>(parts) + 3);
+    }
+}
