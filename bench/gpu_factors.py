@@ -81,6 +81,11 @@ class TimedRuns:
             sys.exit(f"gpu_factors.py: {case}: {found['error']}")
         return found
 
+    def add_predictions(self):
+        """Adds what the planner predicts, for numbers of GPUs that the machine may not have."""
+        for found in run_for_json_lines([self.program_path("convolume_gpu_spread_bench"), *SPREAD_WORK, "--predict"]):
+            self.add_row(f"{SPREAD_WORK[found['name']]}, predicted", found["gpus"], found["predicted_ms"] / 1e3)
+
     def add_spread(self, work, gpus, found):
         self.add_row(work, gpus, found["ms"] / 1e3, device_bytes=found["device_bytes"],
                      error=found["relative_l2_error"])
@@ -136,6 +141,8 @@ def measure_all(arguments):
                                     uint16=True)
         if "files" in wanted:
             runs.time_files(gpus)
+    if "spread" in wanted:
+        runs.add_predictions()
     # Slabs of several GPUs are timed one after another on one GPU: the share of each GPU, and the exchange in addition.
     for gpus in (2, 4, 8) if "spread" in wanted else ():
         case = "1024x2048x2048"
@@ -169,7 +176,8 @@ def print_table(arguments):
         print(f"| {name} | " + " | ".join(f"{1e3 * times[gpus]:.3g}" if gpus in times else "–" for gpus in counts) +
               f" | {', '.join(factors) or '–'} |")
     if arguments.picture:
-        lines = [(name, times, "gate" in name) for name, times in works.items() if len(times) > 1]
+        lines = [(name, times, "gate" in name or "predicted" in name)
+                 for name, times in works.items() if len(times) > 1]
         Path(arguments.picture).write_text(draw_chart("The same work on several GPUs", "GPUs", "seconds", lines),
                                            encoding="utf-8")
 

@@ -86,9 +86,10 @@ struct DeviceSlab {
 /// Options of DeviceConvolver beside those of the convolution.
 struct DeviceOptions {
     int device = 0;  ///< CUDA's device number
-    /// Several GPUs that reach each other's memory, over NVLink at best. Image and result are slabs
-    /// along z, one for each GPU in this order. Each GPU needs memory only for its part. A GPU that
-    /// is named n times has n slabs. If empty, `device` is the only GPU.
+    /// Several GPUs, at best connected by NVLink. Image and result are slabs along z, one for each
+    /// GPU in this order. Each GPU needs memory for its part, and for as many neighboring planes as
+    /// the kernel reaches; without the memory for these, the work is divided in a slower way. A GPU
+    /// that is named n times has n slabs. If empty, `device` is the only GPU.
     std::vector<int> devices{};
     /// The number of planes of the input, and of the result, in each slab. They may be 0. If not
     /// given, planes are divided evenly. Slabs near that division are fastest.
@@ -134,9 +135,11 @@ class CONVOLUME_API DeviceConvolver {
     /// copied. Only the constructor waits for the device. Options::method is not used. Under
     /// NanPolicy::error images are not searched for NaN, which propagate. Throws as Convolver does,
     /// InvalidArgument if the workspace is on another device, and Unavailable if there is no such
-    /// device. With several GPUs, throws Unavailable if they do not reach each other's memory, or
-    /// if the grid is longer than 4096 along z or y or than 8192 along x (in double precision, half
-    /// of that).
+    /// device. With several GPUs, throws Unavailable if the grid is longer than 4096 along y or
+    /// than 8192 along x, or if a slab and the planes that it depends on are more than 4096 (in
+    /// double precision, half of that). GPUs that do not reach each other's memory exchange planes
+    /// through the host. They throw Unavailable if results depend on all planes, or if they are
+    /// folded: the adjoint with a boundary that continues the image.
     DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
                     const Options& options = {}, const DeviceOptions& device = {});
     ~DeviceConvolver();

@@ -135,8 +135,7 @@ class Convolver:
         Parameters
         ----------
         image : array, or list of arrays
-            An image in the memory of several GPUs is a list of arrays there: slabs of its planes along z, on GPUs that
-            reach each other's memory.
+            An image in the memory of several GPUs is a list of arrays there: slabs of its planes along z.
         out : array of `output_shape`, optional
             Receives the result in its own type, and must not overlap the image. Integers are rounded and clamped, and a
             :class:`ConvolumeWarning` tells how many were clamped. For an image in a GPU's memory, a contiguous array
