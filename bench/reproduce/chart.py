@@ -2,10 +2,12 @@
 """Draws line charts with logarithmic axes as SVG, whose files are small enough for the repository."""
 
 import math
+import textwrap
 from html import escape
 
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 62, 188, 34, 46
+LABEL_CHARACTERS = 26  # of a line in the legend
 COLORS = ["#3182bd", "#e6550d", "#31a354", "#756bb1", "#dd3497", "#8c6d31", "#636363", "#17becf"]
 
 
@@ -58,14 +60,20 @@ def draw_chart(title, x_label, y_label, lines, base=2):
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(x_label)}'
                  f'</text><text transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" '
                  f'text-anchor="middle">{escape(y_label)}</text>')
-    for index, (name, points, dashed) in enumerate(lines):
-        color = COLORS[index % len(COLORS)]
+    at = TOP + 10
+    colors = {}
+    for name, points, dashed in lines:
+        # A dashed line has the color of the line whose name begins its own.
+        beginnings = [other for other in colors if dashed and name.startswith(other)]
+        color = colors[name] = colors[beginnings[0]] if beginnings else COLORS[len(colors) % len(COLORS)]
         path = "L".join(f"{x_position(x):.1f} {y_position(y):.1f}" for x, y in points.items())
         dashes = ' stroke-dasharray="5 3"' if dashed else ""
         parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.6"{dashes}/>')
         parts += [f'<circle cx="{x_position(x):.1f}" cy="{y_position(y):.1f}" r="2.2" fill="{color}"/>'
                   for x, y in points.items()]
-        at = TOP + 10 + 17 * index
-        parts.append(f'<path d="M{WIDTH - RIGHT + 10} {at}h18" stroke="{color}" stroke-width="1.6"{dashes}/>'
-                     f'<text x="{WIDTH - RIGHT + 33}" y="{at + 4}">{escape(name)}</text>')
+        parts.append(f'<path d="M{WIDTH - RIGHT + 10} {at}h18" stroke="{color}" stroke-width="1.6"{dashes}/>')
+        label = textwrap.wrap(name, LABEL_CHARACTERS)
+        parts += [f'<text x="{WIDTH - RIGHT + 33}" y="{at + 4 + 13 * line}">{escape(text)}</text>'
+                  for line, text in enumerate(label)]
+        at += 13 * len(label) + 4
     return "\n".join(parts) + "\n</svg>\n"
