@@ -196,6 +196,13 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
                                   "use .tif, .ome.tif, .h5 or .npy"));
 }
 
+bool output_exists(const std::string& path) {
+    const PathSpec spec = parse_path(path);
+    std::error_code unreadable;  // then it is not known to be free
+    if (!std::filesystem::exists(spec.file, unreadable)) return static_cast<bool>(unreadable);
+    return spec.dataset.empty() || !is_free_in_hdf5(spec);
+}
+
 const char* to_string(Compression compression) {
     const auto index = static_cast<std::size_t>(compression);
     if (index >= std::size(compressions)) throw InternalError("a compression that there is not");

@@ -32,6 +32,8 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
                                          const CreateOptions& options, bool ome);
 std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata& metadata,
                                          const CreateOptions& options);
+/// Returns whether a name is free in an HDF5 file: no object of this name is there.
+bool is_free_in_hdf5(const PathSpec& spec);
 std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMetadata& metadata,
                                         const CreateOptions& options);
 

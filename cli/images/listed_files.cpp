@@ -244,8 +244,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
         try {
             for (const std::string& output : {file.output, file.second_output})
                 if (!output.empty() && fs::is_directory(many.output_folder))
-                    check_output_path(io::parse_path(output).file,
-                                      request.create.overwrite || many.resume);
+                    check_output_path(output, request.create.overwrite || many.resume);
             read_header(file, request, list);
             first.emplace(file.solver_keys, i);
             list.order.push_back(i);

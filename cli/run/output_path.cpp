@@ -62,7 +62,8 @@ std::string folder_of(const std::string& path) {
     return parent.empty() ? "." : parent.string();
 }
 
-void check_output_path(const std::string& file, bool overwrite) {
+void check_output_path(const std::string& path, bool overwrite) {
+    const std::string file = io::parse_path(path).file;
     std::error_code unreadable;  // if set, a check below fails, and access() gives the reason
     if (fs::is_directory(file, unreadable))
         throw CannotCreate(
@@ -71,8 +72,8 @@ void check_output_path(const std::string& file, bool overwrite) {
     if (!fs::is_directory(folder, unreadable))
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" does not exist; create it first"));
-    if (fs::exists(file, unreadable) && !overwrite)
-        throw OutputExists(sentence("\"", file, "\" exists already; give ", OptionName{"overwrite"},
+    if (!overwrite && io::output_exists(path))
+        throw OutputExists(sentence("\"", path, "\" exists already; give ", OptionName{"overwrite"},
                                     " to replace it"));
     if (access(folder.c_str(), W_OK | X_OK) != 0)
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
@@ -91,7 +92,7 @@ void check_outputs(const RunFiles& files) {
             if (is_same_file(other, output))
                 throw InvalidArgument(message("two outputs would be the file \"", output,
                                               "\"; name another file for one of them"));
-        check_output_path(output, files.overwrite);
+        check_output_path(path, files.overwrite);
         seen.push_back(output);
     }
 }

@@ -7,9 +7,9 @@
 
 namespace convolume::cli {
 
-/// Throws OutputExists if `file` exists, unless `overwrite` is set, and CannotCreate if its folder
-/// is missing or not writable.
-void check_output_path(const std::string& file, bool overwrite);
+/// Throws OutputExists if an output at `path` would replace a file or a dataset, unless `overwrite`
+/// is set, and CannotCreate if its folder is missing or not writable.
+void check_output_path(const std::string& path, bool overwrite);
 
 /// Returns the folder that `path` is in: "." for a name alone, "" for an empty path.
 std::string folder_of(const std::string& path);

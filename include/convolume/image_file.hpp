@@ -207,7 +207,8 @@ CONVOLUME_API Compression parse_compression(std::string_view);
 
 /// Options of create_image().
 struct CreateOptions {
-    bool overwrite = false;  ///< whether a file of that name may be replaced
+    /// Whether a file of that name may be replaced, or the dataset that is named in an HDF5 file.
+    bool overwrite = false;
     Compression compression = Compression::none;
     /// Name of the program that makes the file, for the TIFF Software tag or an HDF5 attribute.
     std::string software{};
@@ -277,6 +278,11 @@ struct PathSpec {
 };
 /// Splits a path: "file.h5:/a/b" gives {"file.h5", "/a/b"}.
 CONVOLUME_API PathSpec parse_path(const std::string& path);
+
+/// Returns whether an output at `path` would replace something: a file, or the dataset that `path`
+/// names in an HDF5 file. A dataset whose name is free there is added without
+/// CreateOptions::overwrite.
+CONVOLUME_API bool output_exists(const std::string& path);
 
 /// Sets whether HDF5 files are first opened in a forked copy of the process, within limits of time
 /// and memory. The HDF5 library can crash or hang on damaged files. With `on`, open_image() and

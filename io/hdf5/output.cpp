@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "convolume/error.hpp"
+#include "io/image_file.hpp"
 
 namespace convolume::io {
 namespace {
@@ -21,6 +22,11 @@ std::string state_of(const std::string& path) {
     if (::stat(path.c_str(), &status) != 0) return {};
     return message(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
                    status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec);
+}
+
+/// Whether a file exists in which the name of the dataset is free.
+bool adds_to_existing(const PathSpec& path) {
+    return !state_of(path.file).empty() && is_free_in_hdf5(path);
 }
 
 index_t bytes_of(const std::string& path) {
@@ -41,11 +47,24 @@ Hdf5Id file_access() {
 
 }  // namespace
 
+bool is_free_in_hdf5(const PathSpec& spec) {
+    const Hdf5Lock lock;
+    const Hdf5Id file(H5Fopen(spec.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    if (!file) return false;
+    // HDF5 asks for each component of a name after those before it.
+    for (std::size_t end = spec.dataset.find('/', 1);; end = spec.dataset.find('/', end + 1)) {
+        const htri_t exists =
+            H5Lexists(file.get(), spec.dataset.substr(0, end).c_str(), H5P_DEFAULT);
+        if (exists <= 0) return true;  // below a dataset nothing is, and nothing may be written
+        if (end == std::string::npos) return false;
+    }
+}
+
 Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
     : name_(path.dataset.empty() ? "/data" : path.dataset),
-      keeps_other_objects_(overwrite && !path.dataset.empty()),
+      keeps_other_objects_(!path.dataset.empty() && (overwrite || adds_to_existing(path))),
       copied_state_(keeps_other_objects_ ? state_of(path.file) : std::string()),
-      output_(path.file, overwrite,
+      output_(path.file, overwrite || keeps_other_objects_,
               copied_state_.empty() ? expected_bytes
                                     : checked_add(expected_bytes, bytes_of(path.file))) {
     if (!copied_state_.empty()) copy_existing();

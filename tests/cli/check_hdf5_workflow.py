@@ -80,7 +80,7 @@ with tempfile.TemporaryDirectory() as folder:
             check(np.allclose(file[name].attrs["element_size_um"], [0.3, 0.1, 0.1]), name, "voxel size")
 
     # Image, kernel and result in one file; then the result is replaced, compressed.
-    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/blurred", "--overwrite")
+    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/blurred")
     check_result("a.h5", "results/blurred")
     check(content("a.h5", ["results"]) == before, "something else was changed")
     run("convolve", "./a.h5:/raw", "a.h5:/kernels/psf", "-o", f"{folder}/a.h5:/results/blurred", "--overwrite",
@@ -118,7 +118,10 @@ with tempfile.TemporaryDirectory() as folder:
                ("a.h5:/raw", "a.h5:/kernels/psf", "is one of the inputs"), ("a.h5", "a.h5:/new", "is not named")]
     for source, target, words in refused:
         run("convolve", source, "a.h5:/kernels/psf", "-o", target, "--overwrite", status=2, names=words)
-    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/new", status=5, names="--overwrite")
+    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/raw/x", status=73, names="/raw")
+    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/blurred", status=5,
+        names="\"a.h5:/results/blurred\" exists")
+    run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5", status=2, names="a.h5")
     run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/kernels", "--overwrite", status=73, names="/kernels")
     run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/raw/x", "--overwrite", status=73, names="/raw")
     run("simulate", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/one", "--truth", "a.h5:/two", "--overwrite",

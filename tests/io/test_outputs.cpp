@@ -299,8 +299,16 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     const MemoryFolder folder;
     const std::string file = folder / "a.h5";
     write_dataset(file + ":/run/1", 1, false);
-    CHECK_THROWS_AS(write_dataset(file + ":/run/2", 2, false), OutputExists);
-    write_dataset(file + ":/run/2", 2, true);
+    CHECK_THROWS_AS(write_dataset(file + ":/run/1", 2, false), OutputExists);
+    CHECK_THROWS_AS(write_dataset(file + ":/run/1/below", 2, false), CannotCreate);
+    CHECK_THROWS_AS(write_dataset(file, 2, false), OutputExists);
+    CHECK(io::output_exists(file));
+    CHECK(io::output_exists(file + ":/run/1"));
+    CHECK(io::output_exists(file + ":/run"));
+    CHECK_FALSE(io::output_exists(file + ":/run/2"));
+    CHECK_FALSE(io::output_exists(folder / "b.h5:/run/1"));
+    check_dataset(file + ":/run/1", 1);
+    write_dataset(file + ":/run/2", 2, false);
     write_dataset(file + ":/other/deep/3", 3, true);
     check_dataset(file + ":/run/1", 1);
     check_dataset(file + ":/run/2", 2);
