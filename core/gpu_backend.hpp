@@ -196,7 +196,8 @@ struct GpuBackend {
     std::unique_ptr<DeviceProgram> (*make_device_program)(const DeviceProgramSpec& spec);
     /// Makes a convolution of data in the memory of several devices; a device may have several
     /// slabs. `spec.device` and `spec.workspace` are not used. Throws Unavailable (no such device,
-    /// or devices that do not reach each other's memory), OutOfMemory, DeviceFailure.
+    /// no passes for the sizes, or devices that would have to reach each other's memory and do
+    /// not), OutOfMemory, DeviceFailure.
     std::unique_ptr<SpreadProgram> (*make_spread_program)(const DeviceProgramSpec& spec,
                                                           const std::vector<ProgramSlab>& slabs);
     /// Makes a filter bank for up to `signals` signals in device memory and `outputs` results of

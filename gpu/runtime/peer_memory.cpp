@@ -145,19 +145,27 @@ void enable_peer_access(const std::vector<int>& devices) {
     const std::lock_guard lock(mutex);
     for (const int from : devices)
         for (const int to : devices) {
-            if (from == to || !seen.insert({from, to}).second) continue;
+            if (from == to || seen.contains({from, to})) continue;
             int possible = 0;
             check(cudaDeviceCanAccessPeer(&possible, from, to),
                   "asking which GPUs reach each other");
-            if (possible == 0) continue;
-            const DeviceScope scope(from);
-            const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            // The program around the library may have enabled the access.
-            if (status == cudaErrorPeerAccessAlreadyEnabled)
-                static_cast<void>(cudaGetLastError());
-            else
-                check(status, "letting GPUs reach each other");
+            if (possible != 0) {
+                const DeviceScope scope(from);
+                // The program around the library may have enabled the access. Without it, copies
+                // go through the host.
+                if (cudaDeviceEnablePeerAccess(to, 0) != cudaSuccess)
+                    static_cast<void>(cudaGetLastError());
+            }
+            seen.insert({from, to});
         }
+}
+
+void wait_for_device(int device) {
+    int before = 0;
+    static_cast<void>(cudaGetDevice(&before));
+    static_cast<void>(cudaSetDevice(device));
+    static_cast<void>(cudaDeviceSynchronize());
+    static_cast<void>(cudaSetDevice(before));
 }
 
 /// Addresses, and the pages that are mapped to them so far.
@@ -182,7 +190,7 @@ class PeerMemory::Mapping {
                          "reserving addresses");
     }
     ~Mapping() {
-        for (const Range& range : ranges_) wait_for(range.device);
+        for (const Range& range : ranges_) wait_for_device(range.device);
         // Failures were reported before, or the devices are lost.
         for (std::size_t i = 0; i < mapped_; ++i) {
             const Range& range = ranges_[i];
@@ -256,14 +264,6 @@ class PeerMemory::Mapping {
         check(cudaMemset(data() + range.begin, 0, static_cast<std::size_t>(range.bytes)),
               "clearing memory");
         check(cudaStreamSynchronize(nullptr), "clearing memory");
-    }
-
-    static void wait_for(int device) {
-        int before = 0;
-        static_cast<void>(cudaGetDevice(&before));
-        static_cast<void>(cudaSetDevice(device));
-        static_cast<void>(cudaDeviceSynchronize());
-        static_cast<void>(cudaSetDevice(before));
     }
 
     std::size_t page_bytes_ = 1, bytes_ = 0;

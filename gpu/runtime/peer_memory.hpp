@@ -19,9 +19,12 @@ std::string why_no_peer_memory(const std::vector<int>& devices);
 /// slower.
 bool has_fast_links(const std::vector<int>& devices);
 
-/// Lets devices access each other's memory, so that copies between them take the shortest way.
-/// Copies between devices that cannot go through the host.
+/// Lets devices access each other's memory, for the whole process, so that copies between them take
+/// the shortest way. Copies between devices that cannot go through the host.
 void enable_peer_access(const std::vector<int>& devices);
+
+/// Waits for all work of a device, for destructors: failures are ignored.
+void wait_for_device(int device);
 
 /// Memory on several devices, one part after another. A page (2 MiB) at the border of two parts is
 /// on either device. Move-only. The destructor waits for the devices.

@@ -28,9 +28,8 @@ class SharesOfColumns : public SlabProgram {
     SharesOfColumns(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs,
                     const BlockGeometry& geometry)
         : SlabProgram(spec, slabs),
-          tuning_(spread_tuning()),
           geometry_(geometry),
-          chunks_(chunks_of(geometry_, slabs.size(), tuning_)),
+          chunks_(chunks_of(geometry_, slabs.size(), tuning())),
           loaded_slots_(spec.block.axes[0].loaded),
           block_(spec.block, geometry_, devices(), chunks_ > 1) {
         for (std::size_t i = 0; i < parts(); ++i) {
@@ -57,18 +56,11 @@ class SharesOfColumns : public SlabProgram {
             std::clamp<index_t>(tuning.chunks, 1, std::max<index_t>(most, 1)));
     }
 
-    /// Returns the frequencies along x of a chunk.
-    IndexRange along_x(std::size_t chunk) const {
-        const index_t tile = tile_samples(geometry_);
-        const IndexRange tiles = even_part(geometry_.pitch / tile, chunk, chunks_);
-        return {tiles.begin * tile, tiles.end * tile};
-    }
-
     void divide_columns(ColumnPart& part, const ColumnShare& columns) const {
         for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
             part.y_done.emplace_back();
             part.z_done.emplace_back();
-            const IndexRange x = along_x(chunk);
+            const IndexRange x = frequency_chunk(geometry_, chunk, chunks_);
             if (chunks_ == 1)
                 part.blocks.push_back({columns.begin, columns.count, 1});
             else
@@ -115,9 +107,10 @@ class SharesOfColumns : public SlabProgram {
             on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
                 const ColumnPart& part = *parts_[i];
                 // No pass along z runs beside the first chunk.
-                const double block_share = chunk == 0 ? 1 : tuning_.y_share;
+                const double block_share = chunk == 0 ? 1 : tuning().y_share;
                 for (const IndexRange& slots : part.loaded)
-                    block_.transform().transform_y(PassDirection::forward, slots, along_x(chunk),
+                    block_.transform().transform_y(PassDirection::forward, slots,
+                                                   frequency_chunk(geometry_, chunk, chunks_),
                                                    block_.memory(i), stream, block_share);
                 part.y_done[chunk].record(stream);
             });
@@ -126,7 +119,7 @@ class SharesOfColumns : public SlabProgram {
     }
 
     void enqueue_z(std::span<const SlabData> slabs) const {
-        const double block_share = chunks_ > 1 || tuning_.chunks == 1 ? tuning_.z_share : 1;
+        const double block_share = chunks_ > 1 || tuning().chunks == 1 ? tuning().z_share : 1;
         for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
             on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
                 const ColumnPart& part = *parts_[i];
@@ -151,8 +144,9 @@ class SharesOfColumns : public SlabProgram {
                 for (const auto& other : parts_)
                     if (chunks_ > 1 || other.get() != &part) other->z_done[chunk].make_wait(stream);
                 // No pass along z runs beside the last chunk.
-                const double block_share = chunk + 1 == chunks_ ? 1 : tuning_.y_share;
-                block_.transform().transform_y(PassDirection::inverse, stored(i), along_x(chunk),
+                const double block_share = chunk + 1 == chunks_ ? 1 : tuning().y_share;
+                block_.transform().transform_y(PassDirection::inverse, stored(i),
+                                               frequency_chunk(geometry_, chunk, chunks_),
                                                block_.memory(i), stream, block_share);
             });
         }
@@ -162,12 +156,6 @@ class SharesOfColumns : public SlabProgram {
                                           stream);
         });
         on_step(slabs);
-    }
-
-    void on_step(std::span<const SlabData> slabs) const {
-        if (!tuning_.on_step) return;
-        const DeviceScope scope(devices()[0]);
-        tuning_.on_step(static_cast<CUstream_st*>(slabs[0].stream));
     }
 
     /// Transforms the kernel, and makes all tables of the passes, so that run() makes none.
@@ -183,22 +171,12 @@ class SharesOfColumns : public SlabProgram {
         }
         block_.make_tables(streams);
         const DeviceScope scope(devices()[0]);
-        DeviceMemory zeros;
-        std::optional<CopiedTaps> copied;
-        if (spec.run_kernel) {
-            run_taps_.emplace(spec, devices()[0]);
-            zeros =
-                DeviceMemory(devices()[0], bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
-            zeros.clear();
-        } else {
-            copied.emplace(spec, devices()[0]);
-        }
-        check(cudaDeviceSynchronize(), "copying the kernel");
-        block_.enqueue_kernel(streams, copied ? copied->taps() : run_taps_->taps_of(zeros.data()));
+        if (spec.run_kernel) run_taps_.emplace(spec, devices()[0]);
+        const FirstTaps first(spec, run_taps_, devices()[0]);
+        block_.enqueue_kernel(streams, first.taps());
         for (const auto& stream : owned) stream->wait();
     }
 
-    SpreadTuning tuning_;
     BlockGeometry geometry_;
     std::size_t chunks_;
     index_t loaded_slots_;

@@ -39,16 +39,8 @@ class BlockProgram : public DeviceProgram {
         }
         // All planes are transformed at once. Fewer planes would stay in the cache between passes,
         // but small launches cost more than this saves.
-        if (spec.run_kernel) {
-            run_taps_.emplace(spec, device_);
-            const DeviceMemory zeros(device_,
-                                     bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
-            zeros.clear();
-            prepare_tables(run_taps_->taps_of(zeros.data()), spec);
-        } else {
-            const CopiedTaps copied(spec, device_);
-            prepare_tables(copied.taps(), spec);
-        }
+        if (spec.run_kernel) run_taps_.emplace(spec, device_);
+        prepare_tables(FirstTaps(spec, run_taps_, device_).taps(), spec);
     }
 
     void run(const void* input, void* output, void* stream_handle, const void* kernel) override {
@@ -129,8 +121,6 @@ class BlockProgram : public DeviceProgram {
     // Transforms the kernel, and makes all tables of the passes, so that run() makes none.
     void prepare_tables(const DeviceTaps& source, const DeviceProgramSpec& spec) {
         const CudaStream stream;
-        // Copies from ordinary memory may still be running when they return.
-        check(cudaDeviceSynchronize(), "copying the kernel");
         with_workspace(stream, [&](const BlockMemory& memory) {
             transform_->prepare(source, memory, stream);
             // Runs the pass once on arbitrary data.

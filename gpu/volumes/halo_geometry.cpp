@@ -28,37 +28,31 @@ class SlabAxis {
         const index_t reach = z.kernel - 1;
         const index_t first = z.kept_begin + stored.begin + kernel_shift - reach;
         const index_t positions = kept_ + reach;
-        is_whole_ = positions > z.grid;
-        if (is_whole_) return;
+        is_possible_ = positions <= z.grid;
+        if (!is_possible_) return;
         index_t begin = none, end = 0;
         for (index_t i = 0; i < positions; ++i) {
-            if (wrap(first + i, z.grid) >= z.loaded) continue;
-            if (begin == none) begin = i;
-            end = i + 1;
-        }
-        if (begin == none) begin = end = 0;  // results are 0
-        loaded_ = end - begin;
-        is_loaded_.assign(at(loaded_), false);
-        for (index_t i = begin; i < end; ++i) {
             const index_t position = wrap(first + i, z.grid);
             if (position >= z.loaded) continue;
+            if (begin == none) begin = end = i;
+            is_possible_ = is_possible_ && i == end;  // slots without a plane between others
+            end = i + 1;
             slots_[at(position)] = i - begin;
-            is_loaded_[at(i - begin)] = true;
         }
+        begin = std::max<index_t>(begin, 0);  // none: results are 0
+        loaded_ = end - begin;
         kept_begin_ = reach - begin;
         // No wrapped sample of the linear convolution falls on a kept one.
         least_grid_ =
             std::max({loaded_ + begin, kept_begin_ + kept_, loaded_, kept_, z.kernel, index_t{1}});
     }
 
-    bool is_whole() const { return is_whole_; }
+    /// Whether the slab needs less than the whole grid, and its planes follow each other.
+    bool is_possible() const { return is_possible_; }
     index_t loaded() const { return loaded_; }
-    index_t kept() const { return kept_; }
     index_t least_grid() const { return least_grid_; }
     /// Returns the slot of a position of the block, or none if no result depends on it.
     index_t slot(index_t position) const { return slots_[at(position)]; }
-    /// Whether a position of the block is in a slot.
-    bool is_loaded(index_t slot) const { return is_loaded_[at(slot)]; }
 
     BlockAxis axis(index_t grid, index_t kernel) const {
         return {grid, loaded_, kernel, wrap(kept_begin_, grid), kept_};
@@ -66,15 +60,9 @@ class SlabAxis {
 
   private:
     std::vector<index_t> slots_;
-    std::vector<bool> is_loaded_;
     index_t loaded_ = 0, kept_ = 0, kept_begin_ = 0, least_grid_ = 1;
-    bool is_whole_ = false;
+    bool is_possible_ = true;
 };
-
-void add_slot(std::vector<IndexRange>& ranges, index_t slot) {
-    if (ranges.empty() || ranges.back().end != slot) ranges.push_back({slot, slot});
-    ++ranges.back().end;
-}
 
 void add_plane(std::vector<LoadRun>& runs, index_t plane, index_t slot) {
     if (runs.empty() || runs.back().plane + runs.back().count != plane ||
@@ -93,7 +81,7 @@ void add_copy(std::vector<HaloCopy>& copies, std::size_t from, index_t from_slot
 
 /// Sets the layout of a slab with `slots` slots. Returns whether there are passes for it.
 bool set_layout(HaloSlab& slab, const SlabAxis& axis, index_t slots, int device,
-                bool keep_spectrum) {
+                index_t limit_bytes, bool keep_spectrum) {
     BlockAxis& z = slab.block.axes[0];
     const index_t grid = length_with_passes(device, 0, axis.least_grid(), 1,
                                             slab.block.complex_data, slab.block.precision);
@@ -102,11 +90,11 @@ bool set_layout(HaloSlab& slab, const SlabAxis& axis, index_t slots, int device,
     DeviceRates rates;
     rates.device = device;
     BlockGeometry& g = slab.geometry;
-    g = block_geometry(slab.block, {0, 0}, 0, rates, keep_spectrum);
+    g = block_geometry(slab.block, {0, 0}, limit_bytes, rates, keep_spectrum);
     if (g.uses_cufft) return false;
     g.ring = std::max({slots, z.kept, index_t{1}});
     g.ring_bytes = checked_multiply(g.ring, g.plane_bytes());
-    if (z.kept == 0) g.kernel_bytes = g.batch_bytes = 0;
+    if (!slab.has_results()) g.kernel_bytes = g.batch_bytes = 0;
     return true;
 }
 
@@ -129,43 +117,38 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
                                  const std::vector<index_t>& planes_of_slots,
                                  std::span<const IndexRange> inputs,
                                  std::span<const IndexRange> stored, std::span<const int> devices,
-                                 bool keep_spectrum) {
+                                 std::span<const index_t> limits, bool keep_spectrum) {
     const std::size_t parts = inputs.size();
     std::vector<SlabAxis> axes;
+    std::vector<HaloSlab> slabs(parts);
+    std::vector<index_t> slots;  // of each slab's ring
     for (std::size_t i = 0; i < parts; ++i) {
         axes.emplace_back(block.axes[0], kernel_shift, stored[i]);
-        if (axes.back().is_whole()) return {};
-    }
-    std::vector<HaloSlab> slabs(parts);
-    std::vector<index_t> slots;
-    for (std::size_t i = 0; i < parts; ++i) {
+        if (!axes[i].is_possible()) return {};
         slabs[i].block = block;
         slots.push_back(axes[i].loaded());
     }
     for (index_t position = 0; position < block.axes[0].loaded; ++position) {
         const index_t plane = planes_of_slots[at(position)];
+        const auto needs = [&](std::size_t i) { return axes[i].slot(position) != none; };
+        for (std::size_t i = 0; i < parts; ++i)
+            if (plane < 0 && needs(i)) return {};
         for (std::size_t owner = 0; owner < parts; ++owner) {
             if (plane < inputs[owner].begin || plane >= inputs[owner].end) continue;
-            const auto needs = [&](std::size_t i) { return axes[i].slot(position) != none; };
-            bool is_shared = false;
-            for (std::size_t i = 0; i < parts; ++i) is_shared |= i != owner && needs(i);
-            if (!is_shared && !needs(owner)) continue;
+            bool is_copied = false;
+            for (std::size_t i = 0; i < parts; ++i) is_copied |= i != owner && needs(i);
+            if (!is_copied && !needs(owner)) continue;
             const index_t slot = needs(owner) ? axes[owner].slot(position) : slots[owner]++;
             HaloSlab& maker = slabs[owner];
-            add_plane(is_shared ? maker.shared : maker.own, plane - inputs[owner].begin, slot);
+            add_plane(is_copied ? maker.copied : maker.others, plane - inputs[owner].begin, slot);
             for (std::size_t i = 0; i < parts; ++i)
                 if (i != owner && needs(i))
                     add_copy(slabs[i].copies, owner, slot, axes[i].slot(position));
         }
-        if (plane >= 0) continue;
-        for (std::size_t i = 0; i < parts; ++i)
-            if (axes[i].slot(position) != none) add_slot(slabs[i].zeros, axes[i].slot(position));
     }
-    for (std::size_t i = 0; i < parts; ++i) {
-        for (index_t slot = 0; slot < axes[i].loaded(); ++slot)
-            if (!axes[i].is_loaded(slot)) add_slot(slabs[i].zeros, slot);
-        if (!set_layout(slabs[i], axes[i], slots[i], devices[i], keep_spectrum)) return {};
-    }
+    for (std::size_t i = 0; i < parts; ++i)
+        if (!set_layout(slabs[i], axes[i], slots[i], devices[i], limits[i], keep_spectrum))
+            return {};
     return slabs;
 }
 
@@ -177,14 +160,14 @@ HaloTimes halo_times(std::span<const HaloSlab> slabs, const DeviceRates& rates,
         for (const HaloCopy& copy : slab.copies) copied += copy.count;
         const double link_s = static_cast<double>(copied) *
                               static_cast<double>(slab.geometry.plane_bytes()) / link_bytes_per_s;
-        const index_t shared = planes_of(slab.shared), own = planes_of(slab.own);
-        const double planes_s = plane_seconds(slab, shared + own, rates);
-        const double before_s = planes_s - plane_seconds(slab, own, rates);
-        const double own_s = plane_seconds(slab, own, rates) - plane_seconds(slab, 0, rates);
+        const index_t first = planes_of(slab.copied), others = planes_of(slab.others);
+        const double planes_s = plane_seconds(slab, first + others, rates);
+        const double before_s = planes_s - plane_seconds(slab, others, rates);
+        const double others_s = planes_s - plane_seconds(slab, first, rates);
         const double z_s =
-            slab.block.axes[0].kept > 0 ? block_times(slab.block, slab.geometry, rates).z_s : 0;
+            slab.has_results() ? block_times(slab.block, slab.geometry, rates).z_s : 0;
         times.seconds = std::max(times.seconds, std::max(planes_s + z_s, before_s + link_s));
-        times.hides_copies = times.hides_copies && link_s <= own_s;
+        times.hides_copies = times.hides_copies && link_s <= others_s;
     }
     return times;
 }

@@ -28,11 +28,13 @@ struct HaloCopy {
 struct HaloSlab {
     Block block;  ///< as of a convolution on one device. Axis z has the positions of this slab.
     BlockGeometry geometry;
-    std::vector<LoadRun> shared, own;  ///< planes to make: those that others copy, and all others
-    std::vector<IndexRange> zeros;     ///< slots to clear, which are the plane of no image
+    std::vector<LoadRun> copied,
+        others;  ///< planes to make: those that slabs copy, then all others
     std::vector<HaloCopy> copies;
 
-    /// Returns the bytes that the slab takes on its device.
+    bool makes_planes() const { return !copied.empty() || !others.empty(); }
+    bool has_results() const { return block.axes[0].kept > 0; }
+    /// Returns the bytes of spectra and kernel on its device.
     index_t bytes() const {
         return geometry.ring_bytes + geometry.batch_bytes + geometry.kernel_bytes;
     }
@@ -40,17 +42,19 @@ struct HaloSlab {
 
 /// Returns the slabs of a block whose z axis is computed with tap i at position
 /// (i - kernel_shift) mod grid. planes_of_slots[i] is the image's plane at position i, or -1.
-/// `inputs` has the image's planes of each slab, `stored` those of the block's result. Returns no
-/// slab if halos would be the whole image, or if a length has no pass.
+/// `inputs` has the image's planes of each slab, `stored` those of the block's result, and `limits`
+/// the bytes for each slab (0: no limit), which it may exceed. Returns no slab if one depends on
+/// the whole image, if a position has no plane, or if a length has no pass.
 std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
                                  const std::vector<index_t>& planes_of_slots,
                                  std::span<const IndexRange> inputs,
                                  std::span<const IndexRange> stored, std::span<const int> devices,
-                                 bool keep_spectrum);
+                                 std::span<const index_t> limits, bool keep_spectrum);
 
 struct HaloTimes {
-    double seconds = 0;        ///< predicted, of the slowest slab
-    bool hides_copies = true;  ///< copies take no longer than the transforms of all other planes
+    double seconds = 0;  ///< predicted, of the slowest slab
+    bool hides_copies =
+        true;  ///< copies take no longer than the transforms of planes that no slab copies
 };
 HaloTimes halo_times(std::span<const HaloSlab> slabs, const DeviceRates& rates,
                      double link_bytes_per_s);

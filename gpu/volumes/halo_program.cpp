@@ -11,12 +11,12 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/volumes/pass_transform.hpp"
 #include "gpu/volumes/slab_program.hpp"
-#include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
+/// Returns the spec of a slab's block, for its kernel.
 DeviceProgramSpec spec_of(const DeviceProgramSpec& whole, const HaloSlab& slab, int device) {
     DeviceProgramSpec spec = whole;
     spec.device = device;
@@ -25,24 +25,22 @@ DeviceProgramSpec spec_of(const DeviceProgramSpec& whole, const HaloSlab& slab, 
     return spec;
 }
 
-/// Spectra, kernel and tables of one device, which is the current one when they are made.
+/// Spectra and kernel of one device, which is the current one when they are made.
 struct HaloPart {
     HaloSlab slab;
     int device;
     std::unique_ptr<PassTransform> transform;
-    ProgramImages images;
     std::optional<RunTaps> run_taps;  ///< of kernels that come with each run
     DeviceMemory ring, batch, kernel;
-    DeviceMemory taps;  ///< copy of such a kernel; none on the device that has it
+    DeviceMemory taps;  ///< copy of such a kernel, for other devices or from the first one
     CudaStream copies;
-    CudaEvent shared_made;
-    std::vector<CudaEvent> copied;  ///< for each chunk
+    CudaEvent taps_copied, planes_made;  ///< planes_made: those that other slabs copy
+    std::vector<CudaEvent> copied;       ///< for each chunk
 
     HaloPart(const DeviceProgramSpec& spec, const HaloSlab& of_slab, std::size_t chunks)
         : slab(of_slab),
           device(spec.device),
           transform(make_pass_transform(slab.block, slab.geometry)),
-          images(spec, spec.device),
           ring(spec.device, slab.geometry.ring_bytes, "planes of spectra"),
           batch(spec.device, slab.geometry.batch_bytes),
           kernel(spec.device, slab.geometry.kernel_bytes, "a kernel"),
@@ -52,11 +50,10 @@ struct HaloPart {
         if (spec.run_kernel) run_taps.emplace(spec, spec.device);
     }
 
-    bool has_results() const { return slab.block.axes[0].kept > 0; }
     BlockMemory memory() const { return {ring.data(), batch.data(), kernel.data()}; }
     ZWindow window() const { return slab.geometry.windows(slab.block.axes[0]).front(); }
     index_t bytes() const {
-        return ring.bytes() + batch.bytes() + kernel.bytes() + taps.bytes() + images.bytes() +
+        return ring.bytes() + batch.bytes() + kernel.bytes() + taps.bytes() +
                (run_taps ? run_taps->bytes() : 0);
     }
 };
@@ -66,36 +63,31 @@ class SlabsWithHalos : public SlabProgram {
     SlabsWithHalos(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs,
                    const std::vector<HaloSlab>& halos, bool hides_copies)
         : SlabProgram(spec, slabs),
-          on_step_(spread_tuning().on_step),
-          chunks_(chunks_of(halos.front().geometry, hides_copies)),
-          kernel_bytes_(spec.run_kernel ? bytes_of(spec.run_kernel->shape, spec.run_kernel->type)
-                                        : 0) {
-        if (spread_tuning().reaches_peers) enable_peer_access(devices());
+          chunks_(chunks_of(halos.front().geometry, tuning(), hides_copies)),
+          kernel_bytes_(run_kernel_bytes(spec)) {
+        if (tuning().reaches_peers) enable_peer_access(devices());
         for (std::size_t i = 0; i < parts(); ++i) {
             const DeviceScope scope(devices()[i]);
             const DeviceProgramSpec own = spec_of(spec, halos[i], devices()[i]);
             parts_.push_back(std::make_unique<HaloPart>(own, halos[i], chunks_));
-            if (spec.run_kernel && devices()[i] != devices()[0])
+            if (spec.run_kernel && copies_run_kernel(halos, devices(), i))
                 parts_.back()->taps = DeviceMemory(devices()[i], kernel_bytes_, "a kernel");
-            prepare(*parts_.back(), own);
+            make_tables(*parts_.back(), own);
         }
+    }
+    ~SlabsWithHalos() override {
+        // After an exception, a device may still copy from the memory of another.
+        for (const auto& part : parts_) wait_for_device(part->device);
     }
 
     bool keeps_spectrum() const override { return parts_.front()->slab.geometry.keeps_spectrum; }
 
   private:
-    static std::size_t chunks_of(const BlockGeometry& geometry, bool hides_copies) {
-        const index_t chunks = spread_tuning().halo_chunks.value_or(hides_copies ? 1 : 2);
+    static std::size_t chunks_of(const BlockGeometry& geometry, const SpreadTuning& tuning,
+                                 bool hides_copies) {
+        const index_t chunks = tuning.halo_chunks.value_or(hides_copies ? 1 : 2);
         return static_cast<std::size_t>(
             std::clamp<index_t>(chunks, 1, geometry.pitch / tile_samples(geometry)));
-    }
-
-    /// Returns the frequencies along x of a chunk.
-    IndexRange along_x(std::size_t chunk) const {
-        const BlockGeometry& geometry = parts_.front()->slab.geometry;
-        const index_t tile = tile_samples(geometry);
-        const IndexRange tiles = even_part(geometry.pitch / tile, chunk, chunks_);
-        return {tiles.begin * tile, tiles.end * tile};
     }
 
     index_t bytes_of_transforms(std::size_t i) const override { return parts_[i]->bytes(); }
@@ -112,57 +104,55 @@ class SlabsWithHalos : public SlabProgram {
         for (std::size_t chunk = 0; chunk < chunks_; ++chunk) enqueue_inverse(slabs, chunk);
         on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
             const HaloPart& part = *parts_[i];
-            if (part.has_results())
+            if (part.slab.has_results())
                 part.transform->store_rows(0, target_of(i, data), part.memory(), stream);
         });
         on_step(slabs);
     }
 
-    void on_step(std::span<const SlabData> slabs) const {
-        if (!on_step_) return;
-        const DeviceScope scope(devices()[0]);
-        on_step_(static_cast<CUstream_st*>(slabs[0].stream));
-    }
-
-    /// Copies the kernel of an execution to all devices, and transforms it.
+    /// Copies the kernel of an execution to all devices, and transforms it. Others copy it from
+    /// memory of the program: they may have no access to the caller's.
     void enqueue_kernel(std::span<const SlabData> slabs, const void* kernel) const {
+        const HaloPart& first = *parts_[0];
+        const auto bytes = static_cast<std::size_t>(kernel_bytes_);
         on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
             const HaloPart& part = *parts_[i];
-            if (i == 0) part.shared_made.record(stream);  // the kernel is there
-            const void* here = kernel;
-            if (part.taps.bytes() > 0) {
-                parts_[0]->shared_made.make_wait(stream);
-                check(cudaMemcpyPeerAsync(part.taps.data(), devices()[i], kernel, devices()[0],
-                                          static_cast<std::size_t>(kernel_bytes_), stream),
-                      "copying a kernel from GPU to GPU");
-                here = part.taps.data();
-            } else if (i > 0) {
-                parts_[0]->shared_made.make_wait(stream);
+            if (i == 0) {
+                if (part.taps.bytes() > 0)
+                    check(
+                        cudaMemcpyAsync(part.taps.data(), kernel, bytes, cudaMemcpyDefault, stream),
+                        "copying a kernel");
+                part.taps_copied.record(stream);
             }
-            if (part.has_results())
-                part.transform->prepare(part.run_taps->taps_of(here), part.memory(), stream);
+            if (!part.slab.has_results()) return;
+            const void* here = kernel;
+            if (i > 0) first.taps_copied.make_wait(stream);
+            if (i > 0 && part.taps.bytes() > 0) {
+                here = part.taps.data();
+                check(cudaMemcpyPeerAsync(part.taps.data(), part.device, first.taps.data(),
+                                          first.device, bytes, stream),
+                      "copying a kernel from GPU to GPU");
+            }
+            part.transform->prepare(part.run_taps->taps_of(here), part.memory(), stream);
         });
     }
 
     /// Enqueues the passes along x and y: first on all devices those of planes that are copied.
     void enqueue_forward(std::span<const SlabData> slabs) const {
-        const auto load = [&](const HaloPart& part, const std::vector<LoadRun>& runs,
-                              const SlabData& data, cudaStream_t stream) {
+        const auto load = [&](std::size_t i, const std::vector<LoadRun>& runs, const SlabData& data,
+                              cudaStream_t stream) {
             for (const LoadRun& run : runs)
-                part.transform->load(part.images.source_at(data.input, run.plane, run.count),
-                                     run.slot, part.memory(), stream);
+                parts_[i]->transform->load(images(i).source_at(data.input, run.plane, run.count),
+                                           run.slot, parts_[i]->memory(), stream);
         };
         on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
-            load(*parts_[i], parts_[i]->slab.shared, data, stream);
-            parts_[i]->shared_made.record(stream);
+            load(i, parts_[i]->slab.copied, data, stream);
+            parts_[i]->planes_made.record(stream);
         });
         on_step(slabs);
         enqueue_copies();
         on_devices(slabs, [&](std::size_t i, const SlabData& data, cudaStream_t stream) {
-            const HaloPart& part = *parts_[i];
-            load(part, part.slab.own, data, stream);
-            for (const IndexRange& slots : part.slab.zeros)
-                part.transform->load_zeros(slots.begin, slots.count(), part.memory(), stream);
+            load(i, parts_[i]->slab.others, data, stream);
         });
         on_step(slabs);
     }
@@ -170,9 +160,9 @@ class SlabsWithHalos : public SlabProgram {
     void enqueue_copies() const {
         for (const auto& part : parts_) {
             const DeviceScope scope(part->device);
-            part->shared_made.make_wait(part->copies);  // earlier passes still read the slots
+            part->planes_made.make_wait(part->copies);  // earlier passes still read the slots
             for (const HaloCopy& copy : part->slab.copies)
-                parts_[copy.from]->shared_made.make_wait(part->copies);
+                parts_[copy.from]->planes_made.make_wait(part->copies);
             for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
                 for (const HaloCopy& planes : part->slab.copies) copy(*part, planes, chunk);
                 part->copied[chunk].record(part->copies);
@@ -184,7 +174,7 @@ class SlabsWithHalos : public SlabProgram {
         const HaloPart& from = *parts_[planes.from];
         const BlockGeometry& geometry = to.slab.geometry;
         const auto size = [](index_t bytes) { return static_cast<std::size_t>(bytes); };
-        const IndexRange x = along_x(chunk);
+        const IndexRange x = frequency_chunk(geometry, chunk, chunks_);
         char* const target =
             to.ring.data() + planes.slot * geometry.plane_bytes() + x.begin * geometry.sample_bytes;
         char* const source = from.ring.data() + planes.from_slot * geometry.plane_bytes() +
@@ -209,14 +199,14 @@ class SlabsWithHalos : public SlabProgram {
 
     /// Enqueues the pass along z of a chunk, and its inverse pass along y.
     void enqueue_inverse(std::span<const SlabData> slabs, std::size_t chunk) const {
-        const IndexRange x = along_x(chunk);
+        const IndexRange x = frequency_chunk(parts_.front()->slab.geometry, chunk, chunks_);
         on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
             const HaloPart& part = *parts_[i];
             const BlockGeometry& geometry = part.slab.geometry;
             // Results overwrite planes, which others must have copied.
             for (const auto& other : parts_) other->copied[chunk].make_wait(stream);
             if (i == 0) on_step(slabs);
-            if (!part.has_results()) return;
+            if (!part.slab.has_results()) return;
             const ColumnBlock columns = chunks_ == 1
                                             ? ColumnBlock{0, geometry.plane, 1}
                                             : ColumnBlock{x.begin, x.count(), geometry.rows};
@@ -229,35 +219,40 @@ class SlabsWithHalos : public SlabProgram {
         });
     }
 
-    /// Transforms the kernel, and makes all tables of the passes, so that run() makes none.
-    static void prepare(const HaloPart& part, const DeviceProgramSpec& spec) {
-        if (!part.has_results()) return;
+    /// Makes all tables of the passes, so that run() makes none, and transforms the kernel.
+    static void make_tables(const HaloPart& part, const DeviceProgramSpec& spec) {
         const CudaStream stream;
-        std::optional<CopiedTaps> copied;
-        DeviceMemory zeros;
-        if (spec.run_kernel) {
-            zeros =
-                DeviceMemory(spec.device, bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
-            zeros.clear();
-        } else {
-            copied.emplace(spec, spec.device);
+        if (part.slab.makes_planes()) {
+            RowSource one_sample;
+            one_sample.pixels.data = part.ring.data();
+            part.transform->load(one_sample, 0, part.memory(), stream);
+            stream.wait();
         }
-        // Copies from ordinary memory may still be running when they return.
-        check(cudaDeviceSynchronize(), "copying the kernel");
-        part.transform->prepare(copied ? copied->taps() : part.run_taps->taps_of(zeros.data()),
-                                part.memory(), stream);
-        // Runs the pass once on zeros.
-        part.transform->convolve(part.window(), part.memory(), stream);
+        if (!part.slab.has_results()) return;
+        const FirstTaps first(spec, part.run_taps, spec.device);
+        part.transform->prepare(first.taps(), part.memory(), stream);
+        part.transform->convolve(part.window(), part.memory(), stream);  // of zeros
         stream.wait();
     }
 
-    std::function<void(CUstream_st*)> on_step_;
     std::size_t chunks_;
     index_t kernel_bytes_;
     std::vector<std::unique_ptr<HaloPart>> parts_;
 };
 
 }  // namespace
+
+index_t run_kernel_bytes(const DeviceProgramSpec& spec) {
+    return spec.run_kernel ? bytes_of(spec.run_kernel->shape, spec.run_kernel->type) : 0;
+}
+
+bool copies_run_kernel(const std::vector<HaloSlab>& halos, const std::vector<int>& devices,
+                       std::size_t i) {
+    if (i > 0) return devices[i] != devices[0] && halos[i].has_results();
+    for (std::size_t other = 1; other < halos.size(); ++other)
+        if (copies_run_kernel(halos, devices, other)) return true;
+    return false;
+}
 
 std::unique_ptr<SpreadProgram> make_halo_program(const DeviceProgramSpec& spec,
                                                  const std::vector<ProgramSlab>& slabs,

@@ -156,6 +156,20 @@ DeviceTaps RunTaps::taps_of(const void* kernel) const {
     return taps;
 }
 
+FirstTaps::FirstTaps(const DeviceProgramSpec& spec, const std::optional<RunTaps>& run_taps,
+                     int device) {
+    if (run_taps) {
+        zeros_ = DeviceMemory(device, bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
+        zeros_.clear();
+        taps_ = run_taps->taps_of(zeros_.data());
+    } else {
+        copied_.emplace(spec, device);
+        taps_ = copied_->taps();
+    }
+    // Copies from ordinary memory may still be running when they return.
+    check(cudaDeviceSynchronize(), "copying the kernel");
+}
+
 ResultFold::ResultFold(const DeviceProgramSpec& spec, int device) {
     std::vector<std::int64_t> lists;
     std::array<std::size_t, 3> begins{};

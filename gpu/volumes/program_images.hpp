@@ -92,6 +92,19 @@ class RunTaps {
     DeviceMemory list_y_, list_x_;
 };
 
+/// The taps with which a program makes its tables, on the current device: those of its kernel, or
+/// zeros if a kernel comes with each run. Waits for the copy.
+class FirstTaps {
+  public:
+    FirstTaps(const DeviceProgramSpec& spec, const std::optional<RunTaps>& run_taps, int device);
+    const DeviceTaps& taps() const { return taps_; }
+
+  private:
+    DeviceMemory zeros_;
+    std::optional<CopiedTaps> copied_;
+    DeviceTaps taps_;
+};
+
 /// Folds a result that was computed with the continuation of the image.
 class ResultFold {
   public:

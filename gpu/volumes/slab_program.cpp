@@ -33,6 +33,12 @@ index_t extended_share_bytes(const DeviceProgramSpec& spec, std::size_t parts) {
     return folds(spec) ? ResultFold::extended_bytes(spec) / static_cast<index_t>(parts) : 0;
 }
 
+IndexRange frequency_chunk(const BlockGeometry& geometry, std::size_t chunk, std::size_t chunks) {
+    const index_t tile = tile_samples(geometry);
+    const IndexRange tiles = even_part(geometry.pitch / tile, chunk, chunks);
+    return {tiles.begin * tile, tiles.end * tile};
+}
+
 SlabProgram::Results::Results(const DeviceProgramSpec& spec, int device) : images(spec, device) {
     if (folds(spec)) fold.emplace(spec, device);
 }
@@ -41,7 +47,8 @@ SlabProgram::SlabProgram(const DeviceProgramSpec& spec, const std::vector<Progra
     : slabs_(slabs),
       devices_(devices_of(slabs)),
       stored_(stored_planes(spec, slabs)),
-      start_(devices_),
+      tuning_(spread_tuning()),
+      after_interruption_(devices_),
       stored_meeting_(devices_),
       end_(devices_) {
     for (const int device : devices_) {
@@ -64,7 +71,7 @@ void SlabProgram::run(std::span<const SlabData> slabs, const void* kernel) {
             on_devices(slabs, [&](std::size_t i, const SlabData&, cudaStream_t stream) {
                 join_own_streams(i, stream);
             });
-            start_.enqueue(streams_of(slabs));
+            after_interruption_.enqueue(streams_of(slabs));
         }
         enqueue_all(slabs, kernel);
         is_interrupted_ = false;
@@ -97,6 +104,12 @@ index_t SlabProgram::bytes(std::size_t i) const {
     const Results& results = *results_[i];
     return bytes_of_transforms(i) + (has_fold() ? extended_.bytes_of_part(i) : 0) +
            results.images.bytes() + (results.fold ? results.fold->bytes() : 0);
+}
+
+void SlabProgram::on_step(std::span<const SlabData> slabs) const {
+    if (!tuning_.on_step) return;
+    const DeviceScope scope(devices_[0]);
+    tuning_.on_step(static_cast<CUstream_st*>(slabs[0].stream));
 }
 
 RowTarget SlabProgram::target_of(std::size_t i, const SlabData& data) const {

@@ -16,6 +16,7 @@
 #include "gpu/volumes/halo_geometry.hpp"
 #include "gpu/volumes/program_images.hpp"
 #include "gpu/volumes/spread_block.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {
 
@@ -24,6 +25,9 @@ std::vector<IndexRange> stored_planes(const DeviceProgramSpec& spec,
                                       const std::vector<ProgramSlab>& slabs);
 /// Returns the bytes of the result before it is folded on one of `parts` devices; 0 without a fold.
 index_t extended_share_bytes(const DeviceProgramSpec& spec, std::size_t parts);
+
+/// Returns the frequencies along x of a chunk, whole column tiles.
+IndexRange frequency_chunk(const BlockGeometry& geometry, std::size_t chunk, std::size_t chunks);
 
 /// The order of executions, and the results of all slabs.
 class SlabProgram : public SpreadProgram {
@@ -34,7 +38,7 @@ class SlabProgram : public SpreadProgram {
   protected:
     SlabProgram(const DeviceProgramSpec& spec, const std::vector<ProgramSlab>& slabs);
 
-    /// Enqueues all work up to results of target_of().
+    /// Enqueues all work that writes results to target_of().
     virtual void enqueue(std::span<const SlabData> slabs, const void* kernel) const = 0;
     /// Makes later work of `stream` wait for the streams that the program owns on a slab's device.
     virtual void join_own_streams(std::size_t slab, cudaStream_t stream) const = 0;
@@ -44,11 +48,14 @@ class SlabProgram : public SpreadProgram {
     std::size_t parts() const { return slabs_.size(); }
     const ProgramSlab& slab(std::size_t i) const { return slabs_[i]; }
     const std::vector<int>& devices() const { return devices_; }
+    const SpreadTuning& tuning() const { return tuning_; }
     const ProgramImages& images(std::size_t i) const { return results_[i]->images; }
     const IndexRange& stored(std::size_t i) const { return stored_[i]; }
     /// Returns where a device stores its planes.
     RowTarget target_of(std::size_t i, const SlabData& data) const;
     static StreamList streams_of(std::span<const SlabData> slabs);
+    /// Calls the tuning's function between steps.
+    void on_step(std::span<const SlabData> slabs) const;
     /// Calls work(slab, data, stream) for every slab, whose device is then the current one.
     template <class Work>
     void on_devices(std::span<const SlabData> slabs, const Work& work) const {
@@ -76,11 +83,18 @@ class SlabProgram : public SpreadProgram {
     std::vector<int> devices_;
     std::vector<IndexRange> stored_;
     std::vector<std::unique_ptr<Results>> results_;
-    Meeting start_, stored_meeting_, end_;
+    SpreadTuning tuning_;
+    Meeting after_interruption_, stored_meeting_, end_;
     PeerMemory extended_;  ///< result before it is folded
     index_t plane_bytes_of_extended_ = 0;
     bool is_interrupted_ = false;  ///< an exception ended the last run
 };
+
+/// Returns the bytes of a kernel that comes with each run; 0 if there is none.
+index_t run_kernel_bytes(const DeviceProgramSpec& spec);
+/// Whether slab i has a copy of such a kernel. It comes to the first slab's device.
+bool copies_run_kernel(const std::vector<HaloSlab>& halos, const std::vector<int>& devices,
+                       std::size_t i);
 
 /// Returns a program whose devices each transform a share of the columns along z. `geometry` is of
 /// the whole block.

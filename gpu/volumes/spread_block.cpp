@@ -30,8 +30,8 @@ std::string why_no_passes(const Block& block, const BlockGeometry& geometry) {
     return message(
         "a grid of ", to_string(block.grid()),
         " has a length without passes of our own, and cuFFT computes on one GPU: use one "
-        "GPU, or lengths of up to 4096 samples along z and y and 8192 along x (half as "
-        "many in double precision)");
+        "GPU, or lengths of up to 4096 samples along y and 8192 along x, and along z as many for "
+        "each GPU (half of these in double precision)");
 }
 
 SpreadBlock::SpreadBlock(const Block& block, const BlockGeometry& geometry,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "core/machine_rates.hpp"
@@ -14,16 +15,13 @@ namespace convolume::gpu {
 
 namespace {
 
-/// A division, whether its memory fits, and its predicted times.
-struct HaloDivision {
-    std::vector<HaloSlab> layout;
+/// One way to divide the work: with halos, or by columns.
+struct Division {
+    std::vector<HaloSlab> halos;  ///< none: columns are divided
+    BlockGeometry columns;
     bool fits = false;
-    HaloTimes times;
-};
-struct ColumnDivision {
-    BlockGeometry layout;
-    bool fits = false;
-    double seconds = 0;
+    double seconds = 0;  ///< predicted
+    bool hides_copies = true;
 };
 
 class DivisionChoice {
@@ -48,56 +46,70 @@ class DivisionChoice {
         link_bytes_per_s_ = why_no_peers_.empty() && has_fast_links(devices_)
                                 ? machine.gpu_link_bytes_per_s
                                 : rates_.to_device;
+        const index_t extended = extended_share_bytes(spec, devices_.size());
         for (const int device : devices_) {
             const index_t whole =
                 spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes : usable_device_bytes(device);
-            limits_.push_back(whole / occurrences_of(devices_, device) -
-                              extended_share_bytes(spec, devices_.size()));
+            const index_t here = whole / occurrences_of(devices_, device);
+            least_limit_ = limits_.empty() ? here : std::min(least_limit_, here);
+            limits_.push_back(std::max<index_t>(here - extended, 1));
         }
     }
 
     std::unique_ptr<SpreadProgram> make() const {
-        const std::optional<SpreadMethod> forced = spread_tuning().method;
-        std::string why_no_columns = why_no_peers_;
+        std::string why_none = why_no_peers_;  // if neither way is possible
+        bool is_possible = false;
+        std::optional<Division> best;
+        const auto consider = [&](Division division) {
+            is_possible = true;
+            // The kernel's whole spectrum comes first, and is kept if nothing is faster.
+            if (division.fits && (!best || division.seconds < best->seconds))
+                best = std::move(division);
+        };
         for (const bool keep : {true, false}) {
             if (keep && !spec_.keep_spectrum) continue;
-            const auto halos = with_halos(keep);
-            const auto columns = by_columns(keep);
-            if (why_no_columns.empty()) why_no_columns = why_no_passes(spec_.block, columns.layout);
-            const bool may_columns = columns.fits && why_no_columns.empty() &&
-                                     (forced != SpreadMethod::halos || halos.layout.empty());
-            const bool may_halos =
-                halos.fits && (forced != SpreadMethod::columns || !why_no_columns.empty());
-            if (may_halos && (!may_columns || halos.times.seconds <= columns.seconds))
-                return make_halo_program(spec_, slabs_, halos.layout, halos.times.hides_copies);
-            if (may_columns) return make_column_program(spec_, slabs_, columns.layout);
-            if (!keep && halos.layout.empty() && !why_no_columns.empty())
-                throw GpuUnavailable(why_no_columns);
+            Division halos = with_halos(keep), columns = by_columns(keep);
+            if (why_none.empty()) why_none = why_no_passes(spec_.block, columns.columns);
+            const bool has_halos = !halos.halos.empty(), has_columns = why_none.empty();
+            const std::optional<SpreadMethod> forced = spread_tuning().method;
+            if (has_halos && (forced != SpreadMethod::columns || !has_columns))
+                consider(std::move(halos));
+            if (has_columns && (forced != SpreadMethod::halos || !has_halos))
+                consider(std::move(columns));
         }
-        throw OutOfMemory(message("this convolution does not fit ",
-                                  format_bytes(*std::min_element(limits_.begin(), limits_.end())),
-                                  " of memory on each of ", devices_.size(),
-                                  " GPUs: free some, or take more GPUs"),
-                          MemoryKind::gpu);
+        if (!is_possible) throw GpuUnavailable(why_none);
+        if (!best)
+            throw OutOfMemory(message("this convolution does not fit ", format_bytes(least_limit_),
+                                      " of memory on each of ", devices_.size(),
+                                      " GPUs: free some, or take more GPUs"),
+                              MemoryKind::gpu);
+        if (best->halos.empty()) return make_column_program(spec_, slabs_, best->columns);
+        return make_halo_program(spec_, slabs_, best->halos, best->hides_copies);
     }
 
   private:
-    HaloDivision with_halos(bool keep) const {
-        HaloDivision division;
+    Division with_halos(bool keep) const {
+        Division division;
         // The result is folded from the memory of all devices.
         if (!spec_.fold_sources[0].empty() && !why_no_peers_.empty()) return division;
-        division.layout = halo_slabs(spec_.block, spec_.kernel_shift.z, spec_.gather[0], inputs_,
-                                     stored_, devices_, keep);
-        division.fits = !division.layout.empty();
-        for (std::size_t i = 0; i < division.layout.size(); ++i)
-            division.fits = division.fits && division.layout[i].bytes() <= limits_[i];
-        division.times = halo_times(division.layout, rates_, link_bytes_per_s_);
+        division.halos = halo_slabs(spec_.block, spec_.kernel_shift.z, spec_.gather[0], inputs_,
+                                    stored_, devices_, limits_, keep);
+        division.fits = true;
+        for (std::size_t i = 0; i < division.halos.size(); ++i) {
+            const index_t taps =
+                copies_run_kernel(division.halos, devices_, i) ? run_kernel_bytes(spec_) : 0;
+            division.fits =
+                division.fits && checked_add(division.halos[i].bytes(), taps) <= limits_[i];
+        }
+        const HaloTimes times = halo_times(division.halos, rates_, link_bytes_per_s_);
+        division.seconds = times.seconds;
+        division.hides_copies = times.hides_copies;
         return division;
     }
 
-    ColumnDivision by_columns(bool keep) const {
-        ColumnDivision division;
-        BlockGeometry& geometry = division.layout;
+    Division by_columns(bool keep) const {
+        Division division;
+        BlockGeometry& geometry = division.columns;
         geometry = spread_geometry(spec_.block, {0, 0}, devices_.size(), rates_, keep);
         geometry.kernel_shift = spec_.kernel_shift.z;
         const SpreadBytes bytes = spread_bytes(geometry, devices_.size());
@@ -113,7 +125,8 @@ class DivisionChoice {
     const std::vector<ProgramSlab>& slabs_;
     std::vector<IndexRange> inputs_, stored_;
     std::vector<int> devices_;
-    std::vector<index_t> limits_;  ///< bytes for each slab
+    std::vector<index_t> limits_;  ///< bytes for each slab, without its part of a folded result
+    index_t least_limit_ = 0;      ///< of all devices
     DeviceRates rates_;
     double link_bytes_per_s_ = 1;
     std::string why_no_peers_;

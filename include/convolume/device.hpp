@@ -88,8 +88,9 @@ struct DeviceOptions {
     int device = 0;  ///< CUDA's device number
     /// Several GPUs, at best connected by NVLink. Image and result are slabs along z, one for each
     /// GPU in this order. Each GPU needs memory for its part, and for as many neighboring planes as
-    /// the kernel reaches; without the memory for these, the work is divided in a slower way. A GPU
-    /// that is named n times has n slabs. If empty, `device` is the only GPU.
+    /// the kernel reaches; without the memory for these, the work is divided in a slower way. The
+    /// constructor lets the GPUs access each other's memory (cudaDeviceEnablePeerAccess), for the
+    /// whole process. A GPU that is named n times has n slabs. If empty, `device` is the only GPU.
     std::vector<int> devices{};
     /// The number of planes of the input, and of the result, in each slab. They may be 0. If not
     /// given, planes are divided evenly. Slabs near that division are fastest.
@@ -155,7 +156,8 @@ class CONVOLUME_API DeviceConvolver {
     index_t device_bytes() const;
     /// Returns the slabs of image and result, one for each GPU; on one GPU, all planes.
     const std::vector<DeviceSlab>& slabs() const;
-    /// Returns the padded size of the transforms.
+    /// Returns the padded size of the transforms. With several GPUs those along z may be shorter:
+    /// of a GPU's planes and the ones beside them.
     const Shape3& grid() const;
 
     /// Enqueues one convolution on the CUDA stream `stream` and returns: no synchronization, no

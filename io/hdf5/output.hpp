@@ -12,8 +12,9 @@
 namespace convolume::io {
 
 /// Writer of one dataset. If the path names a dataset of an existing file, the rest of the file is
-/// kept. The dataset is added to a copy of the file, or with `overwrite` replaced in it, and the copy
-/// then takes the file's name. Otherwise the file is new. Members throw IoError, as AtomicOutput does.
+/// kept. The dataset is added to a copy of the file, or with `overwrite` replaced in it, and the
+/// copy then takes the file's name. Otherwise the file is new. Members throw IoError, as
+/// AtomicOutput does.
 class Hdf5Output {
   public:
     /// Creates the temporary file. Throws CannotCreate if HDF5 cannot open the file, the name is

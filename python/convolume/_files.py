@@ -161,7 +161,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         "none" by default. OME-Zarr takes one of "zstd" (its default), "none", "gzip", "blosc".
     overwrite : bool
         Replace a file that exists. A dataset is added to an HDF5 file without it (``"file.h5:/name"``), and replaced
-        with it; the rest of the file stays. In OME-Zarr only the image is replaced: labels and other arrays beside it stay.
+        with it; the rest of the file stays. In OME-Zarr only the image is replaced: labels and other arrays beside it
+        stay.
     zarr_format : {3, 2}
         3 is OME-Zarr 0.5, with shards; 2 is OME-Zarr 0.4, without.
     chunks, shards : (z, y, x), optional

@@ -147,6 +147,11 @@ bool may_stay_on_device(const ConvolverCase& c) {
            (!is_complex(c.kernel_type()) || options.operation == Operation::convolve);
 }
 
+/// Whether results may be folded, or one result may depend on all planes.
+bool may_need_peers(const ConvolverCase& c) {
+    return c.options.operation == Operation::adjoint || c.kernel.shape.z > 1;
+}
+
 void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
                  std::uint64_t cases) {
     const std::uint64_t seed = test_seed(name);
@@ -168,7 +173,7 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
         try {
             wrong = spread_defect(c, how, random);
         } catch (const GpuUnavailable& thrown) {
-            if (tuning.reaches_peers) wrong = thrown.what();
+            if (tuning.reaches_peers || !may_need_peers(c)) wrong = thrown.what();
         } catch (const std::exception& thrown) {
             wrong = thrown.what();
         }
@@ -453,9 +458,13 @@ TEST_CASE("spread convolver: every GPU holds its part of the memory", "[gpu]") {
             for (const DeviceSlab& slab : several.slabs())
                 CHECK(static_cast<double>(slab.device_bytes) < most * one / 2 + batch);
         }
-        // Without memory for halos, columns are divided.
-        options.max_gpu_bytes = made(options, gpu::SpreadMethod::halos).device_bytes() - 4096;
-        CHECK(made(options, {}).device_bytes() <= *options.max_gpu_bytes);
+        // Without memory for halos and the whole spectrum, the work is divided otherwise.
+        const index_t with_halos = made(options, gpu::SpreadMethod::halos).device_bytes(),
+                      by_columns = made(options, gpu::SpreadMethod::columns).device_bytes();
+        for (const index_t limit : {with_halos - 4096, by_columns}) {
+            options.max_gpu_bytes = limit;
+            CHECK(made(options, {}).device_bytes() <= limit);
+        }
     }
 }
 
@@ -475,6 +484,43 @@ TEST_CASE("spread convolver: GPUs that do not reach each other exchange halos th
     circular.boundary.kind = BoundaryKind::wrap;
     CHECK_THROWS_AS(DeviceConvolver({64, 64, 64}, long_kernel.view(), circular, options),
                     GpuUnavailable);
+    Options folded;
+    folded.boundary.kind = BoundaryKind::reflect;
+    folded.operation = Operation::adjoint;
+    CHECK_THROWS_AS(DeviceConvolver({64, 64, 64}, kernel.view(), folded, options), GpuUnavailable);
+}
+
+TEST_CASE("spread convolver: executions allocate nothing, with slabs that only make planes",
+          "[gpu]") {
+    NEEDS_GPU();
+    const std::vector<int> devices{0, gpu::device_count() > 1 ? 1 : 0};
+    const Shape3 shape{48, 90, 70};  // lengths that no other test transforms
+    gpu::SpreadTuning tuning;
+    tuning.method = gpu::SpreadMethod::halos;
+    const TuningScope scope(tuning);
+    for (const bool on_device : {false, true}) {
+        DeviceOptions options;
+        options.devices = devices;
+        options.output_planes = {48, 0};
+        options.kernel_on_device = on_device;
+        const Volume kernel = random_image({5, 7, 9}, 1), image = random_image(shape, 2);
+        ConstImageView given = kernel.view();
+        if (on_device) given.data = nullptr;
+        const DeviceConvolver convolver(shape, given, {}, options);
+        Volume result(shape, PixelType::float32);
+        const VolumeSlabs input = input_slabs(convolver, image),
+                          output = output_slabs(convolver, result);
+        const gpu::DeviceMemory taps(0, kernel.bytes());
+        copy_to_device(taps.data(), kernel.view().data, kernel.bytes());
+        const index_t before = gpu::device_memory_use().current_bytes;
+        if (on_device)
+            convolver.execute_with_kernel(input.inputs(), taps.data(), output.outputs());
+        else
+            convolver.execute(input.inputs(), output.outputs());
+        CHECK(gpu::device_memory_use().current_bytes == before);
+        output.fetch(result);
+        CHECK(convolver.device_bytes() > 0);
+    }
 }
 
 TEST_CASE("spread convolver: memory that is refused leaves nothing behind", "[gpu]") {
