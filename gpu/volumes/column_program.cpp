@@ -9,7 +9,7 @@
 
 #include "gpu/runtime/check.hpp"
 #include "gpu/volumes/slab_program.hpp"
-#include "gpu/volumes/spread_tuning.hpp"
+#include "gpu/volumes/spread_block.hpp"
 
 namespace convolume::gpu {
 

@@ -157,10 +157,11 @@ class SlabsWithHalos : public SlabProgram {
         on_step(slabs);
     }
 
+    /// Enqueues the copies of halos. Their slots are free: the devices that make the planes began
+    /// after the last execution had ended on all.
     void enqueue_copies() const {
         for (const auto& part : parts_) {
             const DeviceScope scope(part->device);
-            part->planes_made.make_wait(part->copies);  // earlier passes still read the slots
             for (const HaloCopy& copy : part->slab.copies)
                 parts_[copy.from]->planes_made.make_wait(part->copies);
             for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {

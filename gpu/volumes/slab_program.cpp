@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/volumes/spread_geometry.hpp"
+
 namespace convolume::gpu {
 
 namespace {

@@ -11,11 +11,11 @@
 
 #include "core/gpu_backend.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/meeting.hpp"
 #include "gpu/runtime/peer_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/halo_geometry.hpp"
 #include "gpu/volumes/program_images.hpp"
-#include "gpu/volumes/spread_block.hpp"
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {

@@ -9,27 +9,13 @@
 
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/meeting.hpp"
 #include "gpu/runtime/peer_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/pass_transform.hpp"
 #include "gpu/volumes/spread_geometry.hpp"
 
 namespace convolume::gpu {
-
-/// CUDA streams, one on each device of a block.
-using StreamList = std::vector<cudaStream_t>;
-
-/// A point of an execution at which all devices wait for all.
-class Meeting {
-  public:
-    explicit Meeting(const std::vector<int>& devices);
-    /// Makes later work on all CUDA streams wait for the present work on all.
-    void enqueue(const StreamList& streams) const;
-
-  private:
-    std::vector<int> devices_;
-    std::vector<CudaEvent> events_;
-};
 
 /// Returns a sentence that says why there are no passes for a grid; empty if there are.
 std::string why_no_passes(const Block& block, const BlockGeometry& geometry);

@@ -9,6 +9,8 @@
 #include "core/machine_rates.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/volumes/slab_program.hpp"
+#include "gpu/volumes/spread_block.hpp"
+#include "gpu/volumes/spread_geometry.hpp"
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {

@@ -25,10 +25,10 @@ DeviceScope::~DeviceScope() = default;
 DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
     : data_(std::malloc(static_cast<std::size_t>(bytes) + 1), CountingDeleter{bytes}) {
     std::memset(data(), 0xff, static_cast<std::size_t>(bytes));  // NaN
-    walks_on_host::Machine::one().add_memory(data(), static_cast<std::size_t>(bytes));
+    cuda_on_host::Machine::one().add_memory(data(), static_cast<std::size_t>(bytes));
 }
 void DeviceMemory::CountingDeleter::operator()(void* data) const {
-    walks_on_host::Machine::one().remove_memory(data);
+    cuda_on_host::Machine::one().remove_memory(data);
     std::free(data);
 }
 void DeviceMemory::clear() const {

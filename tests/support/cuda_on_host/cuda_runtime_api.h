@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A CUDA runtime without a GPU, as far as walks need it. A CUDA stream is a queue of work, which
+// A CUDA runtime without a GPU, as far as tests need it. A CUDA stream is a queue of work, which
 // runs only when the host waits. CUDA streams run as far ahead of others as events allow, in random
 // order, so that a missing event gives a wrong result. Memory that was never written holds only
 // one-bits, and must not be copied to the host.
@@ -20,6 +20,7 @@
 #include "tests/support/random.hpp"
 
 using cudaError_t = int;
+inline constexpr cudaError_t cudaSuccess = 0;
 enum {
     cudaMemcpyDefault,
     cudaMemcpyDeviceToDevice,
@@ -28,7 +29,7 @@ enum {
 };
 enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
 
-namespace walks_on_host {
+namespace cuda_on_host {
 
 struct Event {
     /// Number of times that the event was recorded, and that its CUDA stream has reached it.
@@ -74,6 +75,12 @@ class Machine {
         while (!done())
             if (!go_on()) throw std::logic_error("streams wait for each other");
     }
+    void run_all() {
+        run_until([&] {
+            return std::all_of(streams_.begin(), streams_.end(),
+                               [](const Stream* stream) { return stream->empty(); });
+        });
+    }
 
   private:
     bool is_device(const void* place) const {
@@ -109,13 +116,13 @@ class Machine {
     convolume::testing::Random random_{1};
 };
 
-}  // namespace walks_on_host
+}  // namespace cuda_on_host
 
-using cudaStream_t = walks_on_host::Stream*;
-using cudaEvent_t = walks_on_host::Event*;
+using cudaStream_t = cuda_on_host::Stream*;
+using cudaEvent_t = cuda_on_host::Event*;
 
 inline void enqueue(cudaStream_t stream, std::function<void()> run) {
-    walks_on_host::Machine::one().enqueue(stream, {std::move(run)});
+    cuda_on_host::Machine::one().enqueue(stream, {std::move(run)});
 }
 
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -123,17 +130,17 @@ inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     return 0;
 }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, int, int) {
-    *stream = new walks_on_host::Stream;
-    walks_on_host::Machine::one().add(*stream);
+    *stream = new cuda_on_host::Stream;
+    cuda_on_host::Machine::one().add(*stream);
     return 0;
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    walks_on_host::Machine::one().remove(stream);
+    cuda_on_host::Machine::one().remove(stream);
     delete stream;
     return 0;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    walks_on_host::Machine::one().run_until([&] { return stream->empty(); });
+    cuda_on_host::Machine::one().run_until([&] { return stream->empty(); });
     return 0;
 }
 inline cudaError_t cudaStreamGetId(cudaStream_t, unsigned long long* id) {
@@ -141,7 +148,7 @@ inline cudaError_t cudaStreamGetId(cudaStream_t, unsigned long long* id) {
     return 0;
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, int) {
-    *event = new walks_on_host::Event;
+    *event = new cuda_on_host::Event;
     return 0;
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -154,12 +161,12 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return 0;
 }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, int) {
-    walks_on_host::Machine::one().enqueue(stream, {{}, event, event->recorded});
+    cuda_on_host::Machine::one().enqueue(stream, {{}, event, event->recorded});
     return 0;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     const long times = event->recorded;
-    walks_on_host::Machine::one().run_until([&] { return event->passed >= times; });
+    cuda_on_host::Machine::one().run_until([&] { return event->passed >= times; });
     return 0;
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
@@ -167,14 +174,46 @@ inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void*
                                      int, cudaStream_t stream) {
     enqueue(stream, [=] {
         for (std::size_t i = 0; i < rows; ++i)
-            walks_on_host::Machine::one().copy(static_cast<char*>(to) + i * to_pitch,
-                                               static_cast<const char*>(from) + i * from_pitch,
-                                               width);
+            cuda_on_host::Machine::one().copy(static_cast<char*>(to) + i * to_pitch,
+                                              static_cast<const char*>(from) + i * from_pitch,
+                                              width);
     });
     return 0;
 }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int,
                                    cudaStream_t stream) {
-    enqueue(stream, [=] { walks_on_host::Machine::one().copy(to, from, bytes); });
+    enqueue(stream, [=] { cuda_on_host::Machine::one().copy(to, from, bytes); });
     return 0;
+}
+inline cudaError_t cudaDeviceSynchronize() {
+    cuda_on_host::Machine::one().run_all();
+    return 0;
+}
+/// Runs at once, as a copy from ordinary memory may.
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {
+    std::memcpy(to, from, bytes);
+    return 0;
+}
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                       cudaStream_t stream) {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+
+struct cudaPitchedPtr {
+    void* ptr = nullptr;
+    std::size_t pitch = 0, xsize = 0, ysize = 0;
+};
+struct cudaExtent {
+    std::size_t width = 0, height = 0, depth = 0;
+};
+struct cudaMemcpy3DPeerParms {
+    cudaPitchedPtr srcPtr, dstPtr;
+    int srcDevice = 0, dstDevice = 0;
+    cudaExtent extent;
+};
+inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) {
+    if (copy->extent.depth != 1) throw std::logic_error("only copies of rows are emulated");
+    return cudaMemcpy2DAsync(copy->dstPtr.ptr, copy->dstPtr.pitch, copy->srcPtr.ptr,
+                             copy->srcPtr.pitch, copy->extent.width, copy->extent.height,
+                             cudaMemcpyDefault, stream);
 }
