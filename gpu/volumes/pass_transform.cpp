@@ -219,22 +219,6 @@ class FftPassTransform : public PassTransform {
 
 }  // namespace
 
-index_t tile_samples(const BlockGeometry& geometry) {
-    return geometry.sample_bytes == static_cast<index_t>(sizeof(std::complex<float>))
-               ? tile_columns<float>
-               : tile_columns<double>;
-}
-
-ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
-                         bool whole_rows) {
-    const index_t unit = whole_rows ? geometry.pitch : tile_samples(geometry);
-    const index_t units = geometry.plane / unit;
-    const auto begin = [&](std::size_t part) {
-        return units * static_cast<index_t>(part) / static_cast<index_t>(parts) * unit;
-    };
-    return {begin(index), begin(index + 1) - begin(index)};
-}
-
 std::unique_ptr<PassTransform> make_pass_transform(const Block& block,
                                                    const BlockGeometry& geometry) {
     if (block.precision == Precision::float32)

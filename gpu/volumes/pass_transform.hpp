@@ -6,28 +6,9 @@
 #include <memory>
 
 #include "gpu/volumes/block_transform.hpp"
+#include "gpu/volumes/spread_geometry.hpp"
 
 namespace convolume::gpu {
-
-/// The columns along z that one device transforms: complex samples begin … begin + count - 1 of
-/// every plane. Both are multiples of a column tile.
-struct ColumnShare {
-    index_t begin = 0, count = 0;
-};
-
-/// Some of the columns of a share: `columns` neighboring samples of each of `rows` rows.
-struct ColumnBlock {
-    index_t begin = 0;  ///< first complex sample in a plane
-    index_t columns = 0, rows = 1;
-};
-
-/// Returns the samples of a row in a column tile.
-index_t tile_samples(const BlockGeometry& geometry);
-
-/// Returns the columns of part `index` of `parts`, which differ by one column tile at most, or by
-/// one row if they are whole rows.
-ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
-                         bool whole_rows = false);
 
 /// A transform by passes. Functions for a share of the columns expect memory.kernel to hold only
 /// these columns of the kernel's planes or spectrum.

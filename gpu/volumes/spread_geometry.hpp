@@ -5,12 +5,31 @@
 
 #include "core/pair_axis.hpp"
 #include "gpu/volumes/block_geometry.hpp"
-#include "gpu/volumes/pass_transform.hpp"
 
 namespace convolume::gpu {
 
 /// Returns part `index` of `count` items that are divided evenly.
 IndexRange even_part(index_t count, std::size_t index, std::size_t parts);
+
+/// The columns along z that one device transforms: complex samples begin … begin + count - 1 of
+/// every plane. Both are multiples of a column tile.
+struct ColumnShare {
+    index_t begin = 0, count = 0;
+};
+
+/// Some of the columns of a share: `columns` neighboring samples of each of `rows` rows.
+struct ColumnBlock {
+    index_t begin = 0;  ///< first complex sample in a plane
+    index_t columns = 0, rows = 1;
+};
+
+/// Returns the samples of a row in a column tile.
+index_t tile_samples(const BlockGeometry& geometry);
+
+/// Returns the columns of part `index` of `parts`, which differ by one column tile at most, or by
+/// one row if they are whole rows.
+ColumnShare column_share(const BlockGeometry& geometry, std::size_t index, std::size_t parts,
+                         bool whole_rows = false);
 
 /// Returns the layout of a block over `parts` devices, which is held whole. Each device has
 /// transfer buffers of the sizes in the layout.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests programs with halos over two to eight emulated devices: the product's own sources, with
-// passes that are direct sums, and CUDA streams that run in any order that their events allow.
+// Tests convolutions over two to eight emulated devices, with halos and by columns: the product's
+// own sources, with passes that are direct sums, and CUDA streams that run in any order that their
+// events allow.
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "convolume/volume.hpp"
 #include "gpu/volumes/halo_geometry.hpp"
 #include "gpu/volumes/slab_program.hpp"
+#include "gpu/volumes/spread_geometry.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/axis_case.hpp"
 #include "tests/support/errors.hpp"
@@ -30,14 +31,13 @@ double factor(index_t sample) {
 
 struct SpreadCase {
     AxisCase axis;
-    std::vector<gpu::HaloSlab> halos;
     std::vector<ProgramSlab> slabs;
     DeviceProgramSpec spec;
     Volume taps{{1, 1, 1}, PixelType::float32};
-    bool in_place = false;
+    bool in_place = false, keeps_spectrum = true;
 };
 
-std::optional<SpreadCase> random_spread_case(Random& random) {
+SpreadCase random_spread_case(Random& random) {
     SpreadCase c;
     c.axis = random_axis_case(random);
     const BlockAxis& z = c.axis.z;
@@ -71,11 +71,30 @@ std::optional<SpreadCase> random_spread_case(Random& random) {
         c.spec.run_kernel = RunKernel{c.taps.shape(), PixelType::float32, false, {}};
         c.spec.taps.data = nullptr;
     }
-    const std::vector<int> any(parts, gpu::any_device);
-    c.halos = gpu::halo_slabs(c.spec.block, c.axis.shift, c.axis.planes, inputs, stored, any,
-                              std::vector<index_t>(parts), random.chance(0.5));
-    if (c.halos.empty()) return std::nullopt;
+    c.keeps_spectrum = random.chance(0.5);
     return c;
+}
+
+/// Returns a program with halos; null if there is none.
+std::unique_ptr<SpreadProgram> halo_program_of(const SpreadCase& c, bool hides_copies) {
+    std::vector<IndexRange> inputs, stored;
+    for (const ProgramSlab& slab : c.slabs) {
+        inputs.push_back(slab.input);
+        stored.push_back(slab.output);
+    }
+    const std::vector<int> any(c.slabs.size(), gpu::any_device);
+    const auto halos = gpu::halo_slabs(c.spec.block, c.axis.shift, c.axis.planes, inputs, stored,
+                                       any, std::vector<index_t>(c.slabs.size()), c.keeps_spectrum);
+    return halos.empty() ? nullptr : gpu::make_halo_program(c.spec, c.slabs, halos, hides_copies);
+}
+
+std::unique_ptr<SpreadProgram> column_program_of(const SpreadCase& c) {
+    gpu::DeviceRates rates;
+    rates.device = gpu::any_device;
+    gpu::BlockGeometry geometry =
+        gpu::spread_geometry(c.spec.block, {0, 0}, c.slabs.size(), rates, c.keeps_spectrum);
+    geometry.kernel_shift = c.spec.kernel_shift.z;
+    return gpu::make_column_program(c.spec, c.slabs, geometry);
 }
 
 /// The images of one execution: those of the axis, times a number.
@@ -121,41 +140,62 @@ struct Execution {
     }
 };
 
-}  // namespace
+void check_executions(const SpreadCase& c, SpreadProgram& program, Random& random) {
+    std::vector<std::unique_ptr<gpu::CudaStream>> streams;
+    for (std::size_t i = 0; i < c.slabs.size(); ++i)
+        streams.push_back(std::make_unique<gpu::CudaStream>());
+    // Streams that are made first get ahead of others.
+    if (random.chance(0.5)) std::reverse(streams.begin(), streams.end());
+    std::vector<Execution> executions;
+    for (const double scale : {1.0, -2.0, 0.5}) executions.emplace_back(c, scale, streams);
+    // Executions follow each other without waiting.
+    for (const Execution& execution : executions)
+        program.run(execution.data, c.spec.run_kernel ? c.taps.view().data : nullptr);
+    // Each stream ends when all have ended.
+    streams[at(random.integer(0, static_cast<index_t>(streams.size()) - 1))]->wait();
+    for (const Execution& execution : executions) CHECK(execution.error(c) < 1e-4);
+}
 
-TEST_CASE(
-    "slabs with halos on emulated devices: every execution is right in any order of streams") {
-    const std::uint64_t seed = test_seed("slabs with halos on emulated devices");
-    int divided = 0;
+/// Checks programs that make(case, random) returns, which may be null. Returns their number.
+template <class Make>
+int check_programs(const char* name, const Make& make) {
+    const std::uint64_t seed = test_seed(name);
+    int programs = 0;
     for (std::uint64_t number = 0; number < 400; ++number) {
         Random random(seed, number);
-        const std::optional<SpreadCase> c = random_spread_case(random);
-        if (!c) continue;
-        ++divided;
-        cuda_on_host::Machine::one().set_seed(seed + number);
+        const SpreadCase c = random_spread_case(random);
         gpu::SpreadTuning tuning;
         if (random.chance(0.8)) tuning.halo_chunks = random.pick({1, 2, 3, 9});
+        tuning.chunks = random.pick({1, 2, 3, 9});
+        tuning.least_chunk_bytes = 1;
+        cuda_on_host::Machine::one().set_seed(seed + number);
         gpu::spread_tuning() = tuning;
-        const auto program =
-            gpu::make_halo_program(c->spec, c->slabs, c->halos, random.chance(0.5));
+        const std::unique_ptr<SpreadProgram> program = make(c, random);
         gpu::spread_tuning() = {};
-        std::vector<std::unique_ptr<gpu::CudaStream>> streams;
-        for (std::size_t i = 0; i < c->slabs.size(); ++i)
-            streams.push_back(std::make_unique<gpu::CudaStream>());
-        // Streams that are made first get ahead of others.
-        if (random.chance(0.5)) std::reverse(streams.begin(), streams.end());
-        std::vector<Execution> executions;
-        for (const double scale : {1.0, -2.0, 0.5}) executions.emplace_back(*c, scale, streams);
-        // Executions follow each other without waiting.
-        for (const Execution& execution : executions)
-            program->run(execution.data, c->spec.run_kernel ? c->taps.view().data : nullptr);
-        // Each stream ends when all have ended.
-        streams[at(random.integer(0, static_cast<index_t>(streams.size()) - 1))]->wait();
-        INFO("case " << number << ", " << c->slabs.size() << " slabs, grid " << c->axis.z.grid
-                     << ", kernel " << c->axis.z.kernel << ", chunks "
-                     << tuning.halo_chunks.value_or(0) << (c->in_place ? ", in place" : "")
-                     << (c->spec.run_kernel ? ", kernel with each run" : ""));
-        for (const Execution& execution : executions) CHECK(execution.error(*c) < 1e-4);
+        if (!program) continue;
+        ++programs;
+        INFO("case " << number << ", " << c.slabs.size() << " slabs, grid " << c.axis.z.grid
+                     << ", kernel " << c.axis.z.kernel << ", chunks "
+                     << tuning.halo_chunks.value_or(0) << " and " << tuning.chunks
+                     << (c.in_place ? ", in place" : "")
+                     << (c.spec.run_kernel ? ", kernel with each run" : ""));
+        check_executions(c, *program, random);
     }
-    CHECK(divided > 200);
+    return programs;
+}
+
+}  // namespace
+
+TEST_CASE("emulated devices with halos: every execution is right in any order of streams") {
+    const int programs = check_programs(
+        "emulated devices with halos",
+        [](const SpreadCase& c, Random& random) { return halo_program_of(c, random.chance(0.5)); });
+    CHECK(programs > 200);
+}
+
+TEST_CASE("emulated devices by columns: every execution is right in any order of streams") {
+    const int programs =
+        check_programs("emulated devices by columns",
+                       [](const SpreadCase& c, Random&) { return column_program_of(c); });
+    CHECK(programs == 400);
 }
