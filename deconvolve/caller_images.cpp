@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "convolume/error.hpp"
@@ -244,14 +245,14 @@ LoadedImage StreamedImages::load(Executor& executor, const DeconvolutionProblem&
                                  const TimelineRow& row) {
     const StackFormat format = source_.format();
     const PlaneGroups groups(format, planes_);
+    std::optional<PhaseTimer> allocation(std::in_place, context_.timeline, Phase::allocate);
     ImageLoader loader(executor, problem, format.type, helpers_.search);
     std::optional<GroupSlots> slots;
-    if (helpers_.start == nullptr) {
+    if (helpers_.start == nullptr)
         slots.emplace(groups, format.type);
-    } else if (whole_.shape() != format.shape) {
-        const PhaseTimer timer(context_.timeline, Phase::allocate);
+    else if (whole_.shape() != format.shape)
         whole_ = Volume(format.shape, format.type);
-    }
+    allocation.reset();
     const auto view_of_group = [&](index_t group) {
         return slots ? (*slots)[group] : subview(whole_.view(), groups.box(group));
     };
