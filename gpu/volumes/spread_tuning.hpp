@@ -11,8 +11,8 @@ struct CUstream_st;
 
 namespace convolume::gpu {
 
-/// What devices get from each other for the pass along z: planes beside their own, or some columns
-/// of all planes.
+/// How the pass along z is divided among devices: each transforms its own planes together with
+/// their neighbors (halos), or some of the columns of all planes.
 enum class SpreadMethod { halos, columns };
 
 struct SpreadTuning {

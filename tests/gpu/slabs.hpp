@@ -15,8 +15,10 @@
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/peer_memory.hpp"
 #include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/spread_tuning.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 
@@ -136,6 +138,25 @@ class SlabStreams {
     std::vector<std::unique_ptr<gpu::CudaStream>> owned_;
     std::vector<DeviceStream> streams_;
 };
+
+/// Sets the tuning of convolvers that are made in its scope.
+class TuningScope {
+  public:
+    explicit TuningScope(const gpu::SpreadTuning& tuning) : before_(gpu::spread_tuning()) {
+        gpu::spread_tuning() = tuning;
+    }
+    ~TuningScope() { gpu::spread_tuning() = before_; }
+    TuningScope(const TuningScope&) = delete;
+    TuningScope& operator=(const TuningScope&) = delete;
+
+  private:
+    gpu::SpreadTuning before_;
+};
+
+inline Volume random_image(const Shape3& shape, std::uint64_t number) {
+    Random random(20240229, number);
+    return to_volume(random.array(shape, false), PixelType::float32);
+}
 
 }  // namespace convolume::testing
 

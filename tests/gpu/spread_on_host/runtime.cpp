@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs over several devices call, without a GPU: memory of the host, lengths of any number
-// of samples, and passes over planes of samples in place of spectra. Passes along z convolve in
-// circles by direct sums. Passes along y multiply samples, so that a missing or repeated one
-// changes results.
+// What convolutions over several devices use, without a GPU: memory that all devices reach, lengths
+// of any number of samples, and passes over planes of samples in place of spectra. Passes along z
+// convolve in circles by direct sums. Passes along y multiply samples, so that a missing or
+// repeated one changes results.
 
-#include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <vector>
 
-#include "gpu/runtime/check.hpp"
-#include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/peer_memory.hpp"
 #include "gpu/volumes/block_kernels.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
@@ -19,25 +14,6 @@
 #include "gpu/volumes/spread_tuning.hpp"
 
 namespace convolume::gpu {
-
-void check(cudaError_t status, const char* what) {
-    if (status != 0) throw std::runtime_error(what);
-}
-DeviceScope::DeviceScope(int device) {
-    previous_ = device;
-}
-DeviceScope::~DeviceScope() = default;
-
-DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
-    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1), CountingDeleter{bytes}) {
-    std::memset(data(), 0xff, static_cast<std::size_t>(bytes));  // NaN
-}
-void DeviceMemory::CountingDeleter::operator()(void* data) const {
-    std::free(data);
-}
-void DeviceMemory::clear() const {
-    if (data_) std::memset(data(), 0, static_cast<std::size_t>(bytes()));
-}
 
 class PeerMemory::Mapping {
   public:
