@@ -80,6 +80,12 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
     return g;
 }
 
+// Whether the kernel's spectra along z are made in memory, some columns at a time: passes in single
+// precision transform the taps on their way.
+bool makes_spectra(const Block& block, const BlockGeometry& g) {
+    return !g.keeps_spectrum && !g.uses_cufft && block.precision == Precision::float64;
+}
+
 // Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.
 void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     const BlockAxis& z = block.axes[0];
@@ -109,12 +115,15 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
         g.batch_bytes = g.ring_bytes;  // cuFFT's work area
         g.kernel_bytes = g.ring_bytes;
     } else {
-        g.batch_columns = std::min(
-            g.plane,
-            std::max(tile, sizes.batch_bytes / (g.z_length * g.sample_bytes) / tile * tile));
-        g.batch_bytes = aligned(
-            checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
-        if (g.keeps_spectrum) g.batch_bytes = 0;
+        g.batch_columns = g.plane;
+        g.batch_bytes = 0;
+        if (makes_spectra(block, g)) {
+            g.batch_columns = std::min(
+                g.plane,
+                std::max(tile, sizes.batch_bytes / (g.z_length * g.sample_bytes) / tile * tile));
+            g.batch_bytes = aligned(
+                checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
+        }
         g.kernel_bytes = aligned(
             checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes, g.plane_bytes()));
     }
@@ -278,11 +287,14 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
-    double z_pass = windows * plane *
-                    (std::min(length, in) + std::min(length, out) + 2 * length +
-                     static_cast<double>(g.kernel_planes));
+    const double kernel_planes =
+        (g.keeps_spectrum ? length : static_cast<double>(g.kernel_planes)) +
+        (makes_spectra(block, g) ? 2 * length : 0);
+    double z_pass =
+        windows * plane * (std::min(length, in) + std::min(length, out) + kernel_planes);
     double bytes = in * planes_in + out * planes_out + z_pass;
-    double z_launches = windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns));
+    double z_launches = windows * (makes_spectra(block, g) ? 2 : 1) *
+                        static_cast<double>(ceil_div(g.plane, g.batch_columns));
     if (is_direct(block)) {  // sums are computed when results are stored
         z_pass = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);

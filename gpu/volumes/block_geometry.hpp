@@ -50,7 +50,8 @@ struct BlockGeometry {
     index_t kernel_planes = 1;
     index_t kernel_shift = 0;  ///< tap plane i is at position (i - shift) mod z_length
     /// The kernel is kept as its whole spectrum (z_length planes). Otherwise the 2D spectra of its
-    /// planes are kept, and their spectra along z are computed for batch_columns columns at a time.
+    /// planes are kept. Passes transform them along z on their way; in double precision, their
+    /// spectra along z are computed for batch_columns columns at a time.
     bool keeps_spectrum = false;
     index_t batch_columns = 1;
     /// A length lacks a pass of our own: cuFFT transforms the whole 3D block.

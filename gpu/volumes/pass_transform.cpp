@@ -116,6 +116,14 @@ class FftPassTransform : public PassTransform {
                                    block_share);
             return;
         }
+        if constexpr (transforms_kernels<Real>) {
+            // The pass takes taps from position 0 on, so that results are at later positions.
+            PositionMap store = window.store;
+            store.begin = (store.begin + geometry_.kernel_shift % length + length) % length;
+            convolve_columns<Real>(length, data, window.load, store,
+                                   {kernel, geometry_.kernel_planes}, stream, block_share);
+            return;
+        }
         // The kernel's spectra are made for a batch of columns at a time, so that most of them are
         // still in the GPU's cache when they are read.
         const index_t width = std::min(geometry_.batch_columns, block.columns);
