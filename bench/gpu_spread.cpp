@@ -392,9 +392,9 @@ json predicted(const Case& c, std::size_t gpus, double memory_bytes_per_s) {
     std::iota(planes.begin(), planes.end(), index_t{0});
     std::vector<IndexRange> slabs;
     for (std::size_t i = 0; i < gpus; ++i) slabs.push_back(gpu::even_part(c.image.z, i, gpus));
-    const auto halos =
-        gpu::halo_slabs(block, wraps ? c.kernel.z / 2 : 0, planes, slabs, slabs,
-                        std::vector<int>(gpus, gpu::any_device), std::vector<index_t>(gpus), true);
+    const auto halos = gpu::halo_slabs(block, wraps ? c.kernel.z / 2 : 0, planes, slabs, slabs,
+                                       std::vector<int>(gpus, gpu::any_device),
+                                       std::vector<index_t>(gpus), rates, true);
     const gpu::BlockGeometry columns = gpu::spread_geometry(block, {0, 0}, gpus, rates, true);
     const double link = machine.gpu_link_bytes_per_s;
     double best_s = gpu::spread_times(block, columns, gpus, rates, link).compute_s;

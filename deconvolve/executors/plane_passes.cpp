@@ -5,6 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "deconvolve/executors/element_passes.hpp"
+#include "gpu/fft/pass_times.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/block_geometry.hpp"
@@ -54,6 +55,20 @@ struct PassBytes {
     index_t kernels, taps;  ///< bytes of all kernels, transformed along z or not
 };
 
+/// Whether passes along z take longer if they transform the taps of a kernel.
+bool spectra_are_faster(const PairAxis& z, index_t plane, int device) {
+    gpu::ColumnConvolution pass{.length = z.grid,
+                                .loaded = z.object,
+                                .stored = z.image,
+                                .columns = plane,
+                                .taps = z.taps,
+                                .sample_bytes = sample_bytes};
+    const gpu::DeviceRates rates = gpu::device_rates(device);
+    const double taps_s = gpu::convolution_seconds(pass, rates.memory, rates.multiply_adds);
+    pass.has_spectrum = true;
+    return gpu::convolution_seconds(pass, rates.memory, rates.multiply_adds) < taps_s;
+}
+
 }  // namespace
 
 index_t DevicePlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
@@ -75,7 +90,8 @@ DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t s
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
     const index_t missing = std::max<index_t>(0, bytes.spectrum - workspace_->bytes());
-    keeps_spectrum_ = checked_add(missing, bytes.kernels) <= limit_bytes;
+    keeps_spectrum_ = checked_add(missing, bytes.kernels) <= limit_bytes &&
+                      (kernels.weights.vary() || spectra_are_faster(axes[0], bytes.plane, device));
     const index_t least = checked_add(missing, kernels.weights.vary() ? bytes.kernels : bytes.taps);
     if (least > limit_bytes)
         throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",

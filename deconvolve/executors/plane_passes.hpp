@@ -55,9 +55,9 @@ class DevicePlanePasses {
         }
     };
 
-    /// Throws OutOfMemory if `limit_bytes` are too few. If they are few, each pass along z
-    /// transforms the kernels' taps again, which takes longer, unless the kernel varies. The slots
-    /// of all `rings` are in `shared`, or in a workspace of their own if that is null.
+    /// Throws OutOfMemory if `limit_bytes` are too few. If they are few, or if this is as fast,
+    /// each pass along z transforms the kernels' taps again, unless the kernel varies. The slots of
+    /// all `rings` are in `shared`, or in a workspace of their own if that is null.
     DevicePlanePasses(int device, const PairAxes& axes, index_t slots, const PlaneKernels& kernels,
                       index_t limit_bytes, index_t rings = 1,
                       std::shared_ptr<gpu::Workspace> shared = nullptr);

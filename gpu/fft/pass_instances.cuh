@@ -8,21 +8,27 @@
 #include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/pass_table.hpp"
 #include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/taps_kernel.hpp"
 #include "gpu/fft/varying_kernel.hpp"
 
 namespace convolume::gpu {
 
-template <class Real, int N, bool OfTaps>
-__global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
-                                  ColumnShape<Real, N>::blocks_per_unit)
-    column_cuda_kernel(const __grid_constant__ ColumnJob<Real> job) {
-    CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
+template <class Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks_per_unit)
+    column_cuda_kernel(const __grid_constant__ ColumnJob<typename Shape::Real> job) {
+    CONVOLUME_PASS((column_pass<Shape>(DeviceBlock{}, job)));
 }
 
-template <class Real, int N>
-__global__ void __launch_bounds__(ColumnShape<Real, N>::threads)
-    varying_column_cuda_kernel(const __grid_constant__ VaryingColumnJob<Real> job) {
-    CONVOLUME_PASS((varying_column_pass<Real, N>(DeviceBlock{}, job)));
+template <class Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks_per_unit)
+    taps_cuda_kernel(const __grid_constant__ ColumnJob<typename Shape::Real> job) {
+    CONVOLUME_PASS((taps_pass<Shape>(DeviceBlock{}, job)));
+}
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::threads)
+    varying_column_cuda_kernel(const __grid_constant__ VaryingColumnJob<typename Shape::Real> job) {
+    CONVOLUME_PASS((varying_column_pass<Shape>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>
@@ -31,21 +37,29 @@ __global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>:
     CONVOLUME_PASS((row_pass<Real, N>(DeviceBlock{}, job)));
 }
 
+template <class Shape>
+ColumnPass<typename Shape::Real> column_pass_of(
+    void (*cuda_kernel)(ColumnJob<typename Shape::Real>)) {
+    return {cuda_kernel,        Shape::plan,           Shape::threads, Shape::columns,
+            Shape::fixed_bytes, Shape::prefetch_bytes, Shape::parks};
+}
+
 template <class Real, int N>
 Passes<Real> passes_of() {
-    using Column = ColumnShape<Real, N>;
+    using Plain = PlainColumnShape<Real, N>;
     using Row = RowShape<Real, N>;
-    void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
-    void (*varying_cuda_kernel)(VaryingColumnJob<Real>) = nullptr;
+    Passes<Real> passes;
+    passes.n = N;
+    passes.columns = column_pass_of<Plain>(column_cuda_kernel<Plain>);
+    passes.rows = {row_cuda_kernel<Real, N>, Row::plan, Row::threads, Row::rows, Row::shared_bytes};
     if constexpr (transforms_kernels<Real>) {
-        taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
-        varying_cuda_kernel = varying_column_cuda_kernel<Real, N>;
+        using Taps = TapsColumnShape<N>;
+        passes.taps = column_pass_of<Taps>(taps_cuda_kernel<Taps>);
+        if constexpr (Taps::parks)
+            passes.taps_in_registers = column_pass_of<Plain>(taps_cuda_kernel<Plain>);
+        passes.varying_columns = varying_column_cuda_kernel<Plain>;
     }
-    return {
-        N,
-        {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, varying_cuda_kernel, Column::plan,
-         Column::threads, Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
-        {row_cuda_kernel<Real, N>, Row::plan, Row::threads, Row::rows, Row::shared_bytes}};
+    return passes;
 }
 
 template <class Real, int Group, int Groups, std::size_t... I>

@@ -14,12 +14,11 @@ namespace convolume::gpu {
 template <class Real>
 struct ColumnPass {
     void (*cuda_kernel)(ColumnJob<Real>) = nullptr;
-    void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
-    void (*varying_cuda_kernel)(VaryingColumnJob<Real>) = nullptr;
     TransformPlan plan;
     int threads = 0;  ///< threads of a thread block
     int columns = 0;  ///< columns of a thread block
     index_t fixed_bytes = 0, prefetch_bytes = 0;
+    bool parks = false;  ///< needs the memory for prefetches in any case
 };
 
 template <class Real>
@@ -35,6 +34,11 @@ template <class Real>
 struct Passes {
     int n = 0;
     ColumnPass<Real> columns;
+    ColumnPass<Real> taps;  ///< columns and taps
+    /// The same for devices whose shared memory is too small for `taps`; more slowly.
+    ColumnPass<Real> taps_in_registers;
+    /// Its thread blocks are those of `columns`.
+    void (*varying_columns)(VaryingColumnJob<Real>) = nullptr;
     RowPass<Real> rows;
 };
 

@@ -42,10 +42,10 @@ const Passes<Real>* find_passes(index_t n) {
 }
 
 template <class Real>
-const ColumnPass<Real>& column_pass_of(index_t length) {
+const Passes<Real>& column_passes(index_t length) {
     const Passes<Real>* passes = find_passes<Real>(length);
     if (passes == nullptr) throw InternalError(message("no pass for columns of ", length));
-    return passes->columns;
+    return *passes;
 }
 
 template <class Real>
@@ -56,12 +56,11 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
 
     // Prefetching pays unless its memory leaves less than half the thread blocks.
-    const auto* cuda_kernel =
-        reinterpret_cast<const void*>(job.taps > 0 ? pass.taps_cuda_kernel : pass.cuda_kernel);
+    const auto* cuda_kernel = reinterpret_cast<const void*>(pass.cuda_kernel);
     const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
     const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
     const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
-    job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
+    job.prefetches = prefetching > 0 && (pass.parks || 2 * prefetching >= plain);
     const index_t resident = job.prefetches ? prefetching : plain;
     const auto blocks = static_cast<index_t>(static_cast<double>(resident) * block_share);
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
@@ -82,12 +81,23 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
           "launching a pass over columns");
 }
 
-void launch_varying_pass(const ColumnPass<float>& pass, VaryingColumnJob<float> job,
+/// Returns the pass that convolves with taps on the current device.
+template <class Real>
+const ColumnPass<Real>& taps_pass_of(const Passes<Real>& passes) {
+    const ColumnPass<Real>& pass = passes.taps;
+    const bool has_room =
+        !pass.parks || resident_blocks(reinterpret_cast<const void*>(pass.cuda_kernel),
+                                       pass.threads, pass.fixed_bytes + pass.prefetch_bytes) > 0;
+    return has_room ? pass : passes.taps_in_registers;
+}
+
+void launch_varying_pass(const Passes<float>& passes, VaryingColumnJob<float> job,
                          cudaStream_t stream) {
+    const ColumnPass<float>& pass = passes.columns;
     const index_t tiles = ceil_div(job.columns.columns, pass.columns);
     if (tiles == 0) return;
     job.columns.twiddles = device_twiddles<float>(pass.plan, stream);
-    const auto* cuda_kernel = reinterpret_cast<const void*>(pass.varying_cuda_kernel);
+    const auto* cuda_kernel = reinterpret_cast<const void*>(passes.varying_columns);
     const index_t resident = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
     if (resident == 0)
         throw GpuUnavailable(message("columns of ", job.columns.load_slots.length,
@@ -203,15 +213,16 @@ index_t cheapest_length(index_t least, short LengthRates::*rate, bool double_pre
 template <class Real>
 bool has_column_pass(index_t length, int device) {
     const Passes<Real>* passes = find_passes<Real>(length);
-    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.cuda_kernel),
-                                        passes->columns.fixed_bytes, device);
+    return passes != nullptr &&
+           can_run(reinterpret_cast<const void*>(passes->columns.cuda_kernel),
+                   std::max(passes->columns.fixed_bytes, passes->taps.fixed_bytes), device);
 }
 
 template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream, double block_share) {
-    launch_pass(column_pass_of<Real>(length),
+    launch_pass(column_passes<Real>(length).columns,
                 column_transform_job(length, direction, source, load, target, store), stream,
                 block_share);
 }
@@ -220,14 +231,15 @@ template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
                       cudaStream_t stream, double block_share) {
-    launch_pass(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel),
-                stream, block_share);
+    const Passes<Real>& passes = column_passes<Real>(length);
+    launch_pass(kernel.taps > 0 ? taps_pass_of(passes) : passes.columns,
+                convolve_job(length, data, load, store, kernel), stream, block_share);
 }
 
 void convolve_varying_columns(index_t length, const Columns<float>& data, const PositionMap& load,
                               const PositionMap& store, const VaryingColumnKernel<float>& kernel,
                               cudaStream_t stream) {
-    launch_varying_pass(column_pass_of<float>(length),
+    launch_varying_pass(column_passes<float>(length),
                         varying_convolve_job(length, data, load, store, kernel), stream);
 }
 

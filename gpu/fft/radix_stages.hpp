@@ -207,13 +207,14 @@ template <class Real, class Context>
 struct WholeExchange {
     Context context;
     Complex<Real>* memory;
+    int stride = 1;
 
     template <class Write, class Read>
     CONVOLUME_DEVICE void exchange(const Write& write, const Read& read) const {
         context.sync();
-        write([&](int place, const Complex<Real>& v) { memory[place] = v; });
+        write([&](int place, const Complex<Real>& v) { memory[place * stride] = v; });
         context.sync();
-        read([&](int place, Complex<Real>& v) { v = memory[place]; });
+        read([&](int place, Complex<Real>& v) { v = memory[place * stride]; });
     }
 };
 

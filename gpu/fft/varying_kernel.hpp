@@ -36,11 +36,11 @@ VaryingColumnJob<Real> varying_convolve_job(index_t length, const Columns<Real>&
     return job;
 }
 
-/// The body of the CUDA kernel for columns of N samples, in place.
-template <class Real, int N, class Context>
+/// The body of the CUDA kernel for columns, in place.
+template <class Shape, class Context>
 CONVOLUME_DEVICE void varying_column_pass(const Context& context,
-                                          const VaryingColumnJob<Real>& varying) {
-    using Shape = ColumnShape<Real, N>;
+                                          const VaryingColumnJob<typename Shape::Real>& varying) {
+    using Real = typename Shape::Real;
     using Fft = RadixStages<Real, Shape>;
     constexpr int columns = Shape::columns, last = Shape::plan.last();
     const ColumnJob<Real>& job = varying.columns;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/engine.hpp"
+#include "gpu/fft/pass_times.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
@@ -84,6 +85,19 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
 // precision transform the taps on their way.
 bool makes_spectra(const Block& block, const BlockGeometry& g) {
     return !g.keeps_spectrum && !g.uses_cufft && block.precision == Precision::float64;
+}
+
+// Returns the pass along z of one window.
+ColumnConvolution z_pass_of(const Block& block, const BlockGeometry& g) {
+    const BlockAxis& z = block.axes[0];
+    return {.length = g.z_length,
+            .loaded = z.loaded,
+            .stored = z.kept,
+            .columns = g.plane,
+            .taps = g.kernel_planes,
+            .has_spectrum = g.keeps_spectrum,
+            .sample_bytes = g.sample_bytes,
+            .makes_spectra_in_memory = makes_spectra(block, g)};
 }
 
 // Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.
@@ -196,7 +210,6 @@ PlaneBytes expected_plane_bytes(const Block& block) {
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum) {
     BlockGeometry base = base_geometry(block, pixels, rates.device);
-    base.keeps_spectrum = keep_spectrum && !base.uses_cufft;
     BlockGeometry best;
     double best_s = -1;
     const auto fits = [&](const BlockGeometry& g) {
@@ -226,6 +239,8 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     }
     if (!block.walks || base.uses_cufft) {
         consider(base);
+        base.keeps_spectrum = keep_spectrum && !base.uses_cufft;
+        if (base.keeps_spectrum) consider(base);
         return best;
     }
     const index_t whole = z.kept + z.kernel - 1;
@@ -243,7 +258,6 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     if (best_s < 0) {
         // A kernel is taller than every pass allows: the block is held whole.
         base.uses_cufft = true;
-        base.keeps_spectrum = false;
         base.pitch = base.spectrum_row_samples;
         base.plane = checked_multiply(base.rows, base.pitch);
         consider(base);
@@ -259,7 +273,6 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const auto source = static_cast<double>(g.pixels.source);
     const auto target = static_cast<double>(g.pixels.target);
     const auto row = static_cast<double>(g.pitch * g.sample_bytes);
-    const auto length = static_cast<double>(g.z_length);
     const double windows =
         g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
 
@@ -287,24 +300,24 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
-    const double kernel_planes =
-        (g.keeps_spectrum ? length : static_cast<double>(g.kernel_planes)) +
-        (makes_spectra(block, g) ? 2 * length : 0);
-    double z_pass =
-        windows * plane * (std::min(length, in) + std::min(length, out) + kernel_planes);
-    double bytes = in * planes_in + out * planes_out + z_pass;
+    times.z_s = convolution_seconds(z_pass_of(block, g), rates.memory, rates.multiply_adds);
+    double bytes = in * planes_in + out * planes_out;
     double z_launches = windows * (makes_spectra(block, g) ? 2 : 1) *
                         static_cast<double>(ceil_div(g.plane, g.batch_columns));
     if (is_direct(block)) {  // sums are computed when results are stored
-        z_pass = z_launches = 0;
+        times.z_s = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);
     }
-    if (g.uses_cufft) bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
+    if (g.uses_cufft) {
+        bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
+        times.z_s = 0;
+    }
     const double launches =
         z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
              out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
-    times.compute_s = bytes / rates.memory + launches * rates.machine.gpu_launch_s;
+    times.compute_s =
+        bytes / rates.memory + windows * times.z_s + launches * rates.machine.gpu_launch_s;
     if (is_direct(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 
     // The upload of the first window and the download of the last one overlap with nothing.
@@ -313,7 +326,6 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
-    times.z_s = z_pass / windows / rates.memory;
     // Concurrent work is hidden behind the slowest, but never completely.
     const double up = in_s - up_first;
     const double down = out_s - down_last;

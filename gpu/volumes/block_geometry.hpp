@@ -8,6 +8,7 @@
 #include "convolume/options.hpp"
 #include "core/engine.hpp"
 #include "gpu/fft/passes.hpp"
+#include "gpu/volumes/device_rates.hpp"
 
 namespace convolume::gpu {
 
@@ -73,23 +74,10 @@ struct BlockGeometry {
     std::vector<ZWindow> windows(const BlockAxis& z) const;
 };
 
-/// Device number that stands for a device with every pass, for geometry without a GPU.
-inline constexpr int any_device = -1;
-
-/// Rates of a device and its bus, in bytes per second, and of the host.
-struct DeviceRates {
-    int device = 0;
-    double memory = 1e12;         ///< memory rate that our passes reach
-    double multiply_adds = 1e13;  ///< peak multiply-adds per second in single precision
-    double to_device = 2e10;      ///< rate from the host's ordinary memory
-    double to_host = 2e10;
-    MachineRates machine;
-};
-
 /// Returns the layout of a block that takes at most `limit_bytes` (0: no limit), kernel included,
 /// or the smallest layout. Among the lengths of a walk, it chooses the one predicted to be fastest.
-/// With `keep_spectrum`, a block keeps the kernel's whole spectrum if it fits: faster if the kernel
-/// is used often.
+/// With `keep_spectrum`, a block whose kernel is used often keeps the kernel's whole spectrum, if
+/// it fits and if passes that transform taps are not as fast.
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum = false);
 

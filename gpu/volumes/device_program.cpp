@@ -94,8 +94,7 @@ class BlockProgram : public DeviceProgram {
 
     static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
                                          const Workspace& workspace) {
-        DeviceRates rates;
-        rates.device = spec.device;
+        const DeviceRates rates = device_rates(spec.device);
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
                                                     : usable_device_bytes(spec.device);
         if (!spec.fold_sources[0].empty())  // room for the continued image

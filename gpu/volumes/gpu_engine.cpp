@@ -74,7 +74,6 @@ class GpuEngine : public Engine {
                                          StagingPool(staging_buffers * tasks_in_flight),
                                          TaskStreamsPool::of_device(device),
                                          {}}) {
-        const DeviceProperties properties = device_properties(device);
         const TransferRates transfers = transfer_rates(device);
         info_.name = message("gpu:", device);
         info_.index = index;
@@ -83,10 +82,8 @@ class GpuEngine : public Engine {
         info_.threads = std::max(1, host_threads);
         info_.memory_limit_bytes = limit_bytes;
         info_.tasks_in_flight = tasks_in_flight;
-        info_.rates = rates_.machine = rates;
-        rates_.device = device;
-        rates_.memory = properties.memory_bytes_per_s * rates.gpu_pass_share;
-        rates_.multiply_adds = properties.processors * rates.gpu_multiply_adds;
+        info_.rates = rates;
+        rates_ = device_rates(device, rates);
         rates_.to_device = transfers.to_device;
         rates_.to_host = transfers.to_host;
     }

@@ -81,13 +81,12 @@ void add_copy(std::vector<HaloCopy>& copies, std::size_t from, index_t from_slot
 
 /// Sets the layout of a slab with `slots` slots. Returns whether there are passes for it.
 bool set_layout(HaloSlab& slab, const SlabAxis& axis, index_t slots, int device,
-                index_t limit_bytes, bool keep_spectrum) {
+                index_t limit_bytes, DeviceRates rates, bool keep_spectrum) {
     BlockAxis& z = slab.block.axes[0];
     const index_t grid = length_with_passes(device, 0, axis.least_grid(), 1,
                                             slab.block.complex_data, slab.block.precision);
     if (grid == 0) return false;
     z = axis.axis(grid, z.kernel);
-    DeviceRates rates;
     rates.device = device;
     BlockGeometry& g = slab.geometry;
     g = block_geometry(slab.block, {0, 0}, limit_bytes, rates, keep_spectrum);
@@ -117,7 +116,8 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
                                  const std::vector<index_t>& planes_of_slots,
                                  std::span<const IndexRange> inputs,
                                  std::span<const IndexRange> stored, std::span<const int> devices,
-                                 std::span<const index_t> limits, bool keep_spectrum) {
+                                 std::span<const index_t> limits, const DeviceRates& rates,
+                                 bool keep_spectrum) {
     const std::size_t parts = inputs.size();
     std::vector<SlabAxis> axes;
     std::vector<HaloSlab> slabs(parts);
@@ -147,7 +147,7 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
         }
     }
     for (std::size_t i = 0; i < parts; ++i)
-        if (!set_layout(slabs[i], axes[i], slots[i], devices[i], limits[i], keep_spectrum))
+        if (!set_layout(slabs[i], axes[i], slots[i], devices[i], limits[i], rates, keep_spectrum))
             return {};
     return slabs;
 }

@@ -49,7 +49,8 @@ std::vector<HaloSlab> halo_slabs(const Block& block, index_t kernel_shift,
                                  const std::vector<index_t>& planes_of_slots,
                                  std::span<const IndexRange> inputs,
                                  std::span<const IndexRange> stored, std::span<const int> devices,
-                                 std::span<const index_t> limits, bool keep_spectrum);
+                                 std::span<const index_t> limits, const DeviceRates& rates,
+                                 bool keep_spectrum);
 
 struct HaloTimes {
     double seconds = 0;  ///< predicted, of the slowest slab

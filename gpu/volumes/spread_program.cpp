@@ -42,11 +42,9 @@ class DivisionChoice {
         } catch (const GpuUnavailable& error) {  // the driver has no such memory
             why_no_peers_ = error.what();
         }
-        const MachineRates machine;
-        rates_.device = devices_[0];
-        rates_.memory = device_properties(devices_[0]).memory_bytes_per_s * machine.gpu_pass_share;
+        rates_ = device_rates(devices_[0]);
         link_bytes_per_s_ = why_no_peers_.empty() && has_fast_links(devices_)
-                                ? machine.gpu_link_bytes_per_s
+                                ? rates_.machine.gpu_link_bytes_per_s
                                 : rates_.to_device;
         const index_t extended = extended_share_bytes(spec, devices_.size());
         for (const int device : devices_) {
@@ -95,7 +93,7 @@ class DivisionChoice {
         // The result is folded from the memory of all devices.
         if (!spec_.fold_sources[0].empty() && !why_no_peers_.empty()) return division;
         division.halos = halo_slabs(spec_.block, spec_.kernel_shift.z, spec_.gather[0], inputs_,
-                                    stored_, devices_, limits_, keep);
+                                    stored_, devices_, limits_, rates_, keep);
         division.fits = true;
         for (std::size_t i = 0; i < division.halos.size(); ++i) {
             const index_t taps =

@@ -98,7 +98,7 @@ TEST_CASE("slabs with halos: the results of all slabs are those of the whole axi
         const std::vector<int> devices(parts, gpu::any_device);
         const auto slabs =
             gpu::halo_slabs(block_of(c.z), c.shift, c.planes, inputs, stored, devices,
-                            std::vector<index_t>(parts), random.chance(0.5));
+                            std::vector<index_t>(parts), {}, random.chance(0.5));
         if (slabs.empty()) {
             bool is_refused = false;
             for (const IndexRange& own : stored)
@@ -136,7 +136,7 @@ TEST_CASE(
         const auto division = even_division(1024, parts);
         const std::vector<int> devices(parts, gpu::any_device);
         const auto slabs = gpu::halo_slabs(block, 32, planes, division, division, devices,
-                                           std::vector<index_t>(parts), true);
+                                           std::vector<index_t>(parts), {}, true);
         if (parts == 1) {
             CHECK(slabs.empty());  // with its halo, one slab is more than the period
             continue;
@@ -175,7 +175,7 @@ TEST_CASE("slabs with halos: a slab needs a pass along z of its own planes alone
         const auto division = even_division(count, parts);
         const std::vector<int> devices(parts, gpu::any_device);
         const auto slabs = gpu::halo_slabs(block, 0, planes, division, division, devices,
-                                           std::vector<index_t>(parts), true);
+                                           std::vector<index_t>(parts), {}, true);
         CHECK(slabs.empty() == (parts == 1));  // passes have up to 4096 samples
         for (const gpu::HaloSlab& slab : slabs)
             CHECK(slab.geometry.z_length >= count / static_cast<index_t>(parts) + 3);

@@ -6,6 +6,7 @@
 
 #include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/plan.hpp"
+#include "gpu/fft/taps_kernel.hpp"
 #include "gpu/fft/varying_kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
@@ -16,21 +17,22 @@ namespace convolume::gpu {
 template <class Real, int N>
 struct ColumnsCheck {
     using Sample = std::complex<Real>;
-    using Shape = ColumnShape<Real, N>;
+    using Shape = PlainColumnShape<Real, N>;
 
+    template <class ThisShape>
     static void run(ColumnJob<Real> job, bool prefetches) {
-        const auto twiddles = plan_twiddles<Real>(Shape::plan);
+        const auto twiddles = plan_twiddles<Real>(ThisShape::plan);
         job.twiddles = twiddles.data();
         job.prefetches = prefetches;
         // There are fewer thread blocks than tiles, so the first thread block takes several tiles.
-        index_t bytes = Shape::fixed_bytes;
-        if (job.prefetches) bytes += Shape::prefetch_bytes;
-        if (job.prefetches_taps) bytes += Shape::prefetch_bytes / N * job.taps;
-        run_on_host(2, Shape::threads, bytes, [&](const HostBlock& block) {
+        index_t bytes = ThisShape::fixed_bytes;
+        if (job.prefetches) bytes += ThisShape::prefetch_bytes;
+        if (job.prefetches_taps) bytes += ThisShape::prefetch_bytes / N * job.taps;
+        run_on_host(2, ThisShape::threads, bytes, [&](const HostBlock& block) {
             if constexpr (transforms_kernels<Real>) {
-                if (job.taps > 0) return column_pass<Real, N, true>(block, job);
+                if (job.taps > 0) return taps_pass<ThisShape>(block, job);
             }
-            column_pass<Real, N, false>(block, job);
+            column_pass<ThisShape>(block, job);
         });
     }
 
@@ -40,8 +42,12 @@ struct ColumnsCheck {
     }
 
     /// Number of columns: several tiles, the last of which a wider thread block has only in part.
-    static constexpr index_t columns =
-        round_up(2 * Shape::columns, tile_columns<Real>) + tile_columns<Real>;
+    static constexpr index_t columns = [] {
+        index_t most = Shape::columns;
+        if constexpr (transforms_kernels<Real>)
+            most = std::max<index_t>(most, TapsColumnShape<N>::columns);
+        return round_up(2 * most, tile_columns<Real>) + tile_columns<Real>;
+    }();
     static constexpr index_t pitch = columns + 16;
 
     static Signal column_of(const std::vector<Sample>& data, index_t offset,
@@ -82,7 +88,8 @@ struct ColumnsCheck {
             }
         }
         auto target = poisoned<Sample>(batches * target_size);
-        run(column_transform_job(
+        run<Shape>(
+            column_transform_job(
                 N, direction, Columns<Real>{source.data(), pitch, columns, batches, source_size},
                 load, Columns<Real>{target.data(), pitch, columns, batches, target_size}, store),
             prefetches);
@@ -112,7 +119,8 @@ struct ColumnsCheck {
         auto data = random_samples<Sample>(batches * data_size, N);
         auto kernel = random_samples<Sample>(batches * kernel_size, N + 1);
         const auto before = data;
-        run(convolve_job(
+        run<Shape>(
+            convolve_job(
                 N, Columns<Real>{data.data(), pitch, columns, batches, data_size}, load, store,
                 {{kernel.data(), pitch, columns, batches, kernel_size}, 0, conjugate_kernel}),
             prefetches);
@@ -143,31 +151,35 @@ struct ColumnsCheck {
         }
     }
 
-    /// Convolves with a kernel of random taps.
+    /// Convolves with a kernel of random taps, in thread blocks of a shape.
+    template <class ThisShape>
     static void convolve_taps(const PositionMap& load, const PositionMap& store, index_t taps,
                               bool prefetches, bool taps_staged, bool conjugate_kernel) {
-        if constexpr (transforms_kernels<Real>) {
-            auto data = random_samples<Sample>(load.ring * pitch, N);
-            auto kernel = random_samples<Sample>(taps * pitch, N + 1);
-            const auto before = data;
-            auto job =
-                convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
-                             {{kernel.data(), pitch, columns, 1, 0}, taps, conjugate_kernel});
-            job.prefetches_taps = taps_staged;
-            run(job, prefetches);
-            Difference difference;
+        constexpr index_t batches = 2;
+        const index_t data_size = load.ring * pitch, kernel_size = taps * pitch;
+        auto data = random_samples<Sample>(batches * data_size, N);
+        auto kernel = random_samples<Sample>(batches * kernel_size, N + 1);
+        const auto before = data;
+        auto job = convolve_job(
+            N, Columns<Real>{data.data(), pitch, columns, batches, data_size}, load, store,
+            {{kernel.data(), pitch, columns, batches, kernel_size}, taps, conjugate_kernel});
+        job.prefetches_taps = taps_staged;
+        run<ThisShape>(job, prefetches);
+        Difference difference;
+        for (index_t batch = 0; batch < batches; ++batch) {
             for (index_t c = 0; c < columns; ++c) {
-                auto signal = reference_transform(column_of(before, c, load), forward_sign);
-                const auto factors =
-                    reference_transform(column_of(kernel, c, {0, taps, 0, taps}), forward_sign);
+                const index_t first = batch * data_size + c;
+                auto signal = reference_transform(column_of(before, first, load), forward_sign);
+                const auto factors = reference_transform(
+                    column_of(kernel, batch * kernel_size + c, {0, taps, 0, taps}), forward_sign);
                 for (std::size_t k = 0; k < signal.size(); ++k)
                     signal[k] *= conjugate_kernel ? std::conj(factors[k]) : factors[k];
-                compare(data, c, store, reference_transform(signal, inverse_sign), difference);
+                compare(data, first, store, reference_transform(signal, inverse_sign), difference);
             }
-            INFO("columns of " << N << ", taps " << taps << ", prefetches " << prefetches
-                               << taps_staged);
-            CHECK(difference.relative() < 2 * tolerance<Real>(N));
         }
+        INFO("columns of " << N << ", taps " << taps << ", prefetches " << prefetches << taps_staged
+                           << ", parks " << ThisShape::parks);
+        CHECK(difference.relative() < 2 * tolerance<Real>(N));
     }
 
     /// Convolves with three kernels of random weights, or projects back.
@@ -192,7 +204,7 @@ struct ColumnsCheck {
             const auto twiddles = plan_twiddles<Real>(Shape::plan);
             job.columns.twiddles = twiddles.data();
             run_on_host(2, Shape::threads, Shape::fixed_bytes,
-                        [&](const HostBlock& block) { varying_column_pass<Real, N>(block, job); });
+                        [&](const HostBlock& block) { varying_column_pass<Shape>(block, job); });
             const auto weigh = [&](Signal& signal, index_t k, const PositionMap& map) {
                 for (index_t i = 0; i < map.count; ++i)
                     signal[static_cast<std::size_t>(((map.begin + i) % N + N) % N)] *=
@@ -236,9 +248,14 @@ struct ColumnsCheck {
         convolve(ring, early, false);
         convolve(early, ring, true, true);
         convolve(ring, early, false, true);
-        convolve_taps(early, ring, (N + 2) / 3, true, true, false);
-        convolve_taps(ring, early, 1, true, false, true);
-        convolve_taps(whole, whole, N, false, false, true);
+        if constexpr (transforms_kernels<Real>) {
+            using Taps = TapsColumnShape<N>;
+            convolve_taps<Taps>(early, ring, (N + 2) / 3, true, true, false);
+            convolve_taps<Taps>(ring, early, 1, true, false, true);
+            convolve_taps<Taps>(whole, whole, N, Taps::parks, false, true);
+            convolve_taps<Shape>(early, ring, (N + 2) / 3, true, true, true);
+            convolve_taps<Shape>(whole, whole, N, false, false, false);
+        }
         convolve_varying(early, ring, false);
         convolve_varying(ring, early, true);
         convolve_varying(whole, whole, true);

@@ -83,8 +83,9 @@ std::unique_ptr<SpreadProgram> halo_program_of(const SpreadCase& c, bool hides_c
         stored.push_back(slab.output);
     }
     const std::vector<int> any(c.slabs.size(), gpu::any_device);
-    const auto halos = gpu::halo_slabs(c.spec.block, c.axis.shift, c.axis.planes, inputs, stored,
-                                       any, std::vector<index_t>(c.slabs.size()), c.keeps_spectrum);
+    const auto halos =
+        gpu::halo_slabs(c.spec.block, c.axis.shift, c.axis.planes, inputs, stored, any,
+                        std::vector<index_t>(c.slabs.size()), {}, c.keeps_spectrum);
     return halos.empty() ? nullptr : gpu::make_halo_program(c.spec, c.slabs, halos, hides_copies);
 }
 

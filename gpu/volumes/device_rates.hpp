@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/machine_rates.hpp"
+
+namespace convolume::gpu {
+
+/// Device number that stands for a device with every pass, for geometry without a GPU.
+inline constexpr int any_device = -1;
+
+/// Rates of a device and its bus, in bytes per second, and of the host.
+struct DeviceRates {
+    int device = 0;
+    double memory = 2e12;          ///< memory rate that our passes reach
+    double multiply_adds = 28e12;  ///< peak multiply-adds per second in single precision
+    double to_device = 2e10;       ///< rate from the host's ordinary memory
+    double to_host = 2e10;
+    MachineRates machine;
+};
+
+/// Returns the rates of a device's memory and sums; those of its bus are as above.
+DeviceRates device_rates(int device, const MachineRates& machine = {});
+
+}  // namespace convolume::gpu
