@@ -62,10 +62,11 @@ bool spectra_are_faster(const PairAxis& z, index_t plane, int device) {
                                 .stored = z.image,
                                 .columns = plane,
                                 .taps = z.taps,
-                                .sample_bytes = sample_bytes};
+                                .sample_bytes = sample_bytes,
+                                .spectrum = gpu::ColumnConvolution::Spectrum::in_pass};
     const gpu::DeviceRates rates = gpu::device_rates(device);
     const double taps_s = gpu::convolution_seconds(pass, rates.memory, rates.multiply_adds);
-    pass.has_spectrum = true;
+    pass.spectrum = gpu::ColumnConvolution::Spectrum::kept;
     return gpu::convolution_seconds(pass, rates.memory, rates.multiply_adds) < taps_s;
 }
 

@@ -95,9 +95,10 @@ ColumnConvolution z_pass_of(const Block& block, const BlockGeometry& g) {
             .stored = z.kept,
             .columns = g.plane,
             .taps = g.kernel_planes,
-            .has_spectrum = g.keeps_spectrum,
             .sample_bytes = g.sample_bytes,
-            .makes_spectra_in_memory = makes_spectra(block, g)};
+            .spectrum = g.keeps_spectrum          ? ColumnConvolution::Spectrum::kept
+                        : makes_spectra(block, g) ? ColumnConvolution::Spectrum::in_memory
+                                                  : ColumnConvolution::Spectrum::in_pass};
 }
 
 // Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.

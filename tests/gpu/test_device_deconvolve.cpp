@@ -208,34 +208,31 @@ TEST_CASE("device deconvolve: a PSF that varies with depth agrees with the CPU",
 TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each iteration", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("compact PSF"));
-    struct Case {
-        Shape3 image, psf;
-        Index3 center;
-    };
-    for (const Case& volume_case :
-         {Case{{60, 90, 70}, {7, 7, 7}, {3, 3, 3}}, Case{{20, 30, 40}, {17, 5, 6}, {11, 2, 3}}}) {
-        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
-        const Specimen specimen =
-            bead_specimen(random, volume_case.image, psf, volume_case.center, 6, 20000, 5);
-        const Volume taps = to_volume(psf, PixelType::float64);
-        for (const auto method :
-             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::wiener_butterworth}) {
-            DeconvolveOptions options;
-            options.method = method;
-            options.iterations = 5;
-            options.center = {KernelCenter::Kind::explicit_, volume_case.center};
-            const Deconvolver whole(volume_case.image, taps.view(), options, gpu_only());
-            EngineChoice small = gpu_only();
-            small.max_gpu_bytes = whole.plan().device_bytes - 1;
-            const Deconvolver compact(volume_case.image, taps.view(), options, small);
-            REQUIRE(compact.plan().on_device);
-            CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
+    // Transforms along z are so long that passes of a kept spectrum are faster.
+    const Shape3 image{1050, 12, 10}, extent{9, 3, 3};
+    const Index3 center{5, 1, 1};
+    const Array psf = gaussian_psf(extent, center, {1.5, 0.8, 0.8});
+    const Specimen specimen = bead_specimen(random, image, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::wiener_butterworth}) {
+        DeconvolveOptions options;
+        options.method = method;
+        options.iterations = 5;
+        options.center = {KernelCenter::Kind::explicit_, center};
+        const Deconvolver whole(image, taps.view(), options, gpu_only());
+        EngineChoice small = gpu_only();
+        small.max_gpu_bytes = whole.plan().device_bytes - 1;
+        const Deconvolver compact(image, taps.view(), options, small);
+        REQUIRE(compact.plan().on_device);
+        CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
+        const Array wanted = deconvolved(specimen.recorded, psf, options).result;
+        for (const EngineChoice& choice : {gpu_only(), small}) {
             const Comparison comparison =
-                compare(deconvolved(specimen.recorded, psf, options, gpu_only()).result,
-                        deconvolved(specimen.recorded, psf, options, small).result);
+                compare(wanted, deconvolved(specimen.recorded, psf, options, choice).result);
             INFO(to_string(method)
-                 << ", image " << to_string(volume_case.image) << ": " << comparison.report);
-            CHECK(comparison.error < 1e-5);
+                 << (choice.max_gpu_bytes ? ", limited: " : ": ") << comparison.report);
+            CHECK(comparison.error < 1e-4);
         }
     }
 }

@@ -262,6 +262,21 @@ struct ColumnsCheck {
     }
 };
 
+/// Convolves with taps in thread blocks of every measured plan.
+template <std::size_t... I>
+void check_measured_taps_plans(std::index_sequence<I...>) {
+    const auto check = [](auto length) {
+        constexpr int N = length;
+        using Shape = TapsColumnShape<N>;
+        static_assert(Shape::plan.radix[0] * Shape::plan.radix[1] * Shape::plan.radix[2] == N);
+        static_assert(Shape::plan.elements * Shape::plan.threads >= N);
+        static_assert(Shape::threads <= 1024 && Shape::threads % 32 == 0);
+        ColumnsCheck<float, N>::template convolve_taps<Shape>(
+            {0, N / 2, 0, N}, {N / 8, N / 2, 0, N}, N / 8 + 1, true, true, false);
+    };
+    (check(std::integral_constant<int, measured_taps_plans[I].n>{}), ...);
+}
+
 template <class Real, int... N>
 void check_columns() {
     (ColumnsCheck<Real, N>::all(), ...);
