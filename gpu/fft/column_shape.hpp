@@ -17,7 +17,7 @@ struct ColumnPlan {
     bool exchanges_whole_samples = false;
     /// Of passes that transform taps: whether shared memory keeps the spectrum of the source while
     /// the taps are transformed, in the place of the source. Otherwise registers keep it.
-    bool parks = false;
+    bool spectrum_in_shared_memory = false;
 };
 
 /// The shape of a thread block whose plan is Choice::plan().
@@ -27,7 +27,7 @@ struct ColumnShape {
     static constexpr ColumnPlan choice = Choice::plan();
     static constexpr TransformPlan plan = choice.transform;
     static constexpr bool exchanges_whole_samples = choice.exchanges_whole_samples,
-                          parks = choice.parks;
+                          spectrum_in_shared_memory = choice.spectrum_in_shared_memory;
     static constexpr int columns = choice.columns, threads = plan.threads * columns;
 
     /// Bytes of shared memory: for exchanges and twiddle factors, and for a column tile copied from
@@ -97,7 +97,7 @@ using PlainColumnShape = ColumnShape<RealNumber, PlainColumns<RealNumber, N>>;
 /// third radix is not 1.
 struct MeasuredTapsPlan {
     int n, radix[3], threads, columns;
-    bool parks;
+    bool spectrum_in_shared_memory;
 };
 
 /// Plans that took least time on an H100, of up to a dozen for each length.
@@ -136,7 +136,7 @@ template <int N>
 struct TapsColumns {
     static constexpr ColumnPlan plan() {
         ColumnPlan plan = PlainColumns<float, N>::plan();
-        plan.parks = plan.transform.stages > 1;
+        plan.spectrum_in_shared_memory = plan.transform.stages > 1;
         for (const MeasuredTapsPlan& measured : measured_taps_plans) {
             if (measured.n != N) continue;
             TransformPlan& transform = plan.transform;
@@ -148,11 +148,12 @@ struct TapsColumns {
             }
             plan.columns = measured.columns;
             transform.lanes = measured.columns < 32 ? 32 / measured.columns : 1;
-            plan.parks = measured.parks;
+            plan.spectrum_in_shared_memory = measured.spectrum_in_shared_memory;
         }
-        plan.exchanges_whole_samples = !plan.parks;
+        plan.exchanges_whole_samples = !plan.spectrum_in_shared_memory;
         // Registers keep one spectrum or two.
-        plan.registers = (plan.parks ? 2 : 4) * plan.transform.elements + (plan.parks ? 56 : 46);
+        plan.registers = (plan.spectrum_in_shared_memory ? 2 : 4) * plan.transform.elements +
+                         (plan.spectrum_in_shared_memory ? 56 : 46);
         return plan;
     }
 };

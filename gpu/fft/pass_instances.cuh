@@ -40,8 +40,13 @@ __global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>:
 template <class Shape>
 ColumnPass<typename Shape::Real> column_pass_of(
     void (*cuda_kernel)(ColumnJob<typename Shape::Real>)) {
-    return {cuda_kernel,        Shape::plan,           Shape::threads, Shape::columns,
-            Shape::fixed_bytes, Shape::prefetch_bytes, Shape::parks};
+    return {cuda_kernel,
+            Shape::plan,
+            Shape::threads,
+            Shape::columns,
+            Shape::fixed_bytes,
+            Shape::prefetch_bytes,
+            Shape::spectrum_in_shared_memory};
 }
 
 template <class Real, int N>
@@ -55,7 +60,7 @@ Passes<Real> passes_of() {
     if constexpr (transforms_kernels<Real>) {
         using Taps = TapsColumnShape<N>;
         passes.taps = column_pass_of<Taps>(taps_cuda_kernel<Taps>);
-        if constexpr (Taps::parks)
+        if constexpr (Taps::spectrum_in_shared_memory)
             passes.taps_in_registers = column_pass_of<Plain>(taps_cuda_kernel<Plain>);
         passes.varying_columns = varying_column_cuda_kernel<Plain>;
     }

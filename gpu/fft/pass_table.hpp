@@ -18,7 +18,7 @@ struct ColumnPass {
     int threads = 0;  ///< threads of a thread block
     int columns = 0;  ///< columns of a thread block
     index_t fixed_bytes = 0, prefetch_bytes = 0;
-    bool parks = false;  ///< needs the memory for prefetches in any case
+    bool spectrum_in_shared_memory = false;  ///< needs the memory for prefetches in any case
 };
 
 template <class Real>

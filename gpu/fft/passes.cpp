@@ -61,7 +61,8 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
     const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
     const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
     const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
-    job.prefetches = prefetching > 0 && (pass.parks || 2 * prefetching >= plain);
+    job.prefetches =
+        prefetching > 0 && (pass.spectrum_in_shared_memory || 2 * prefetching >= plain);
     const index_t resident = job.prefetches ? prefetching : plain;
     const auto blocks = static_cast<index_t>(static_cast<double>(resident) * block_share);
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
@@ -86,9 +87,9 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
 template <class Real>
 const ColumnPass<Real>& taps_pass_of(const Passes<Real>& passes) {
     const ColumnPass<Real>& pass = passes.taps;
-    const bool has_room =
-        !pass.parks || resident_blocks(reinterpret_cast<const void*>(pass.cuda_kernel),
-                                       pass.threads, pass.fixed_bytes + pass.prefetch_bytes) > 0;
+    const bool has_room = !pass.spectrum_in_shared_memory ||
+                          resident_blocks(reinterpret_cast<const void*>(pass.cuda_kernel),
+                                          pass.threads, pass.fixed_bytes + pass.prefetch_bytes) > 0;
     return has_room ? pass : passes.taps_in_registers;
 }
 

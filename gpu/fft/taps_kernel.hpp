@@ -17,7 +17,7 @@ CONVOLUME_DEVICE void taps_pass(const Context& context,
     using Fft = RadixStages<Real, Shape>;
     using Thread = ColumnThread<Shape, Context>;
     constexpr int columns = Shape::columns, last = Shape::plan.last();
-    constexpr bool parks = Shape::parks;
+    constexpr bool in_shared_memory = Shape::spectrum_in_shared_memory;  // that spectrum
 
     char* const memory = context.shared();
     const auto exchanger = [&] {
@@ -46,9 +46,9 @@ CONVOLUME_DEVICE void taps_pass(const Context& context,
         context.end_copy_group();
     };
     index_t tile = context.block();
-    if constexpr (parks) prefetch_taps(tile);
+    if constexpr (in_shared_memory) prefetch_taps(tile);
     prefetch_source(tile);
-    if constexpr (!parks) prefetch_taps(tile);
+    if constexpr (!in_shared_memory) prefetch_taps(tile);
     for (; tile < column_thread.tiles; tile += context.blocks()) {
         const typename Thread::TilePosition place = column_thread.position_of_tile(tile);
         const index_t next = tile + context.blocks();
@@ -62,10 +62,10 @@ CONVOLUME_DEVICE void taps_pass(const Context& context,
         for (bool taps = false;; taps = true) {
             if constexpr (Shape::plan.stages > 2) thread = context.forget(thread);
             if (taps) {
-                if constexpr (!parks) context.wait_copies_but_last_group();
+                if constexpr (!in_shared_memory) context.wait_copies_but_last_group();
                 column_thread.load_taps(thread, place, v);
                 prefetch_taps(next);
-            } else if constexpr (parks) {
+            } else if constexpr (in_shared_memory) {
                 context.wait_copies();
                 column_thread.load_source(thread, place, v);
             } else {
@@ -76,7 +76,7 @@ CONVOLUME_DEVICE void taps_pass(const Context& context,
             Fft::forward(exchanger, thread, v, twiddles);
             if (taps) break;
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                if constexpr (parks)
+                if constexpr (in_shared_memory)
                     *column_thread.prefetched_sample(frequency) = v[sample];
                 else
                     spectrum[sample] = v[sample];
@@ -85,14 +85,14 @@ CONVOLUME_DEVICE void taps_pass(const Context& context,
         if constexpr (Shape::plan.stages > 2) thread = context.forget(thread);
         Fft::template for_each<last>(thread, [&](int sample, int frequency) {
             Complex<Real> factor;
-            if constexpr (parks)
+            if constexpr (in_shared_memory)
                 factor = *column_thread.prefetched_sample(frequency);
             else
                 factor = spectrum[sample];
             v[sample] =
                 conjugate(factor * Complex<Real>{v[sample].re, job.kernel_sign * v[sample].im});
         });
-        if constexpr (parks) {
+        if constexpr (in_shared_memory) {
             context.sync();
             prefetch_source(next);
         }

@@ -178,7 +178,8 @@ struct ColumnsCheck {
             }
         }
         INFO("columns of " << N << ", taps " << taps << ", prefetches " << prefetches << taps_staged
-                           << ", parks " << ThisShape::parks);
+                           << ", spectrum_in_shared_memory "
+                           << ThisShape::spectrum_in_shared_memory);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
     }
 
@@ -252,7 +253,7 @@ struct ColumnsCheck {
             using Taps = TapsColumnShape<N>;
             convolve_taps<Taps>(early, ring, (N + 2) / 3, true, true, false);
             convolve_taps<Taps>(ring, early, 1, true, false, true);
-            convolve_taps<Taps>(whole, whole, N, Taps::parks, false, true);
+            convolve_taps<Taps>(whole, whole, N, Taps::spectrum_in_shared_memory, false, true);
             convolve_taps<Shape>(early, ring, (N + 2) / 3, true, true, true);
             convolve_taps<Shape>(whole, whole, N, false, false, false);
         }
