@@ -169,7 +169,7 @@ void run_case(const Case& c, int repeats, bool keep) {
                                 {"kernel_zyx", {c.kernel.z, c.kernel.y, c.kernel.x}},
                                 {"grid_zyx", {grid.z, grid.y, grid.x}},
                                 {"boundary", to_string(c.boundary)},
-                                {"spectrum_kept", keep},
+                                {"may_keep_spectrum", keep},
                                 {"ms", ms},
                                 {"device_bytes", convolver.device_bytes()},
                                 {"device_bytes_of_padded_image",

@@ -173,7 +173,7 @@ json run_on(const Case& c, const std::vector<int>& devices, int repeats, bool ke
             {"gpus", devices.size()},
             {"grid_zyx", {grid.z, grid.y, grid.x}},
             {"boundary", to_string(c.boundary)},
-            {"spectrum_kept", keep},
+            {"may_keep_spectrum", keep},
             {"method", devices.size() == 1 ? "one GPU" : name_of(tuning.method)},
             {"reaches_peers", tuning.reaches_peers},
             {"ms", ms},

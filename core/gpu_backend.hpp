@@ -57,8 +57,7 @@ struct DeviceProgramSpec {
     std::array<std::vector<index_t>, 3> fold_sources;
     Shape3 folded;
     PixelType folded_type = PixelType::float32;
-    /// Keeps the kernel's whole spectrum. This is fastest and takes as much memory as the block
-    /// itself.
+    /// The kernel's whole spectrum may be kept, which takes as much memory as the block itself.
     bool keep_spectrum = true;
     index_t memory_limit_bytes = 0;  ///< limit of device memory; 0: no limit
     /// A workspace on the same device to share; null: the program makes its own.
@@ -79,7 +78,6 @@ class DeviceProgram {
     /// size of a shared workspace.
     virtual index_t bytes() const = 0;
     virtual std::shared_ptr<DeviceWorkspace> workspace() const = 0;
-    virtual bool keeps_spectrum() const = 0;
 };
 
 /// Planes of the image and of the result that are in the memory of one of several devices.
@@ -106,7 +104,6 @@ class SpreadProgram {
     virtual void run(std::span<const SlabData> slabs, const void* kernel) = 0;
     /// Returns the bytes held on the device of a slab for this slab.
     virtual index_t bytes(std::size_t slab) const = 0;
-    virtual bool keeps_spectrum() const = 0;
 };
 
 /// A filter bank prepared for signals in device memory.

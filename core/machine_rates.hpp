@@ -3,7 +3,7 @@
 // Time constants of the predictions. Those that differ most from machine to machine are measured by
 // `convolume doctor --calibrate` and kept in the cache folder. The others are built in (AMD EPYC of
 // family 26, H200). Costs of transforms by length are in other files: core/fft_size.cpp (CPU),
-// gpu/fft/passes.cpp and deconvolve/executors/element_passes.hpp.
+// gpu/fft/length_rates.hpp and deconvolve/executors/element_passes.hpp.
 
 #include <array>
 #include <filesystem>

@@ -58,8 +58,8 @@ struct VaryingColumnKernel {
     bool adjoint = false;
 };
 
-/// Whether passes transform the taps of kernels: in double precision, registers do not hold two
-/// spectra.
+/// Whether passes transform the taps of kernels. In double precision, registers and shared memory
+/// hold too few columns of two spectra.
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 

@@ -144,8 +144,10 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     }
 }
 
-index_t total_bytes(const BlockGeometry& g) {
-    return checked_add(checked_add(g.workspace_bytes(), g.taps_bytes), g.kernel_bytes);
+// Returns the bytes of a block. Beside a kernel that is used often, taps are not held.
+index_t total_bytes(const BlockGeometry& g, bool is_used_often) {
+    const index_t bytes = checked_add(g.workspace_bytes(), g.kernel_bytes);
+    return is_used_often ? bytes : checked_add(bytes, g.taps_bytes);
 }
 
 }  // namespace
@@ -214,7 +216,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     BlockGeometry best;
     double best_s = -1;
     const auto fits = [&](const BlockGeometry& g) {
-        return limit_bytes == 0 || total_bytes(g) <= limit_bytes;
+        return limit_bytes == 0 || total_bytes(g, keep_spectrum) <= limit_bytes;
     };
     const auto consider = [&](BlockGeometry g) {
         for (const BufferSizes& sizes : buffer_sizes) {
@@ -224,7 +226,8 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         const double seconds = block_times(block, g, rates).alone_s;
         const bool better = best_s < 0 || (fits(g) != fits(best) ? fits(g)
                                            : fits(g)             ? seconds < best_s
-                                                     : total_bytes(g) < total_bytes(best));
+                                                                 : total_bytes(g, keep_spectrum) <
+                                                           total_bytes(best, keep_spectrum));
         if (!better) return;
         best = g;
         best_s = seconds;

@@ -41,8 +41,6 @@ class SharesOfColumns : public SlabProgram {
         prepare(spec);
     }
 
-    bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
-
   private:
     /// Returns the chunks of the frequencies along x: fewer if they would be small, and one if a
     /// device has no row of its own.

@@ -57,7 +57,6 @@ class BlockProgram : public DeviceProgram {
                (run_taps_ ? run_taps_->bytes() : 0) + (fold_ ? fold_->bytes() : 0);
     }
     std::shared_ptr<DeviceWorkspace> workspace() const override { return workspace_; }
-    bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
 
   private:
     static index_t workspace_bytes(const BlockGeometry& geometry) {

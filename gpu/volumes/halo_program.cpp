@@ -80,8 +80,6 @@ class SlabsWithHalos : public SlabProgram {
         for (const auto& part : parts_) wait_for_device(part->device);
     }
 
-    bool keeps_spectrum() const override { return parts_.front()->slab.geometry.keeps_spectrum; }
-
   private:
     static std::size_t chunks_of(const BlockGeometry& geometry, const SpreadTuning& tuning,
                                  bool hides_copies) {

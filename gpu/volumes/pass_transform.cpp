@@ -122,30 +122,8 @@ class FftPassTransform : public PassTransform {
             store.begin = (store.begin + geometry_.kernel_shift % length + length) % length;
             convolve_columns<Real>(length, data, window.load, store,
                                    {kernel, geometry_.kernel_planes}, stream, block_share);
-            return;
-        }
-        // The kernel's spectra are made for a batch of columns at a time, so that most of them are
-        // still in the GPU's cache when they are read.
-        const index_t width = std::min(geometry_.batch_columns, block.columns);
-        if (width == 0) return;
-        const index_t height = std::min(geometry_.batch_columns / width, block.rows);
-        for (index_t row = 0; row < block.rows; row += height) {
-            for (index_t begin = 0; begin < block.columns; begin += width) {
-                const ColumnBlock batch{row * geometry_.pitch + begin,
-                                        std::min(width, block.columns - begin),
-                                        std::min(height, block.rows - row)};
-                Columns<Real> spectra;
-                spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
-                spectra.columns = batch.columns;
-                spectra.batches = batch.rows;
-                spectra.batch_stride = batch.columns;
-                spectra.slot_stride = batch.rows * batch.columns;
-                transform_columns<Real>(length, PassDirection::forward, block_of(kernel, batch, 0),
-                                        kernel_positions(), spectra, {0, length, 0, length}, stream,
-                                        block_share);
-                convolve_columns<Real>(length, block_of(data, batch, 0), window.load, window.store,
-                                       {spectra}, stream, block_share);
-            }
+        } else {
+            convolve_in_batches(window, block, data, kernel, memory, stream, block_share);
         }
     }
 
@@ -184,6 +162,36 @@ class FftPassTransform : public PassTransform {
         transform_columns<Real>(length, PassDirection::forward, rows,
                                 {0, source.loaded_y, 0, length}, rows, {0, length, 0, length},
                                 stream);
+    }
+
+    /// Makes the kernel's spectra for a batch of columns at a time, so that most of them are still
+    /// in the GPU's cache when they are read.
+    void convolve_in_batches(const ZWindow& window, const ColumnBlock& block,
+                             const Columns<Real>& data, const Columns<Real>& kernel,
+                             const BlockMemory& memory, cudaStream_t stream,
+                             double block_share) const {
+        const index_t length = geometry_.z_length;
+        const index_t width = std::min(geometry_.batch_columns, block.columns);
+        if (width == 0) return;
+        const index_t height = std::min(geometry_.batch_columns / width, block.rows);
+        for (index_t row = 0; row < block.rows; row += height) {
+            for (index_t begin = 0; begin < block.columns; begin += width) {
+                const ColumnBlock batch{row * geometry_.pitch + begin,
+                                        std::min(width, block.columns - begin),
+                                        std::min(height, block.rows - row)};
+                Columns<Real> spectra;
+                spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
+                spectra.columns = batch.columns;
+                spectra.batches = batch.rows;
+                spectra.batch_stride = batch.columns;
+                spectra.slot_stride = batch.rows * batch.columns;
+                transform_columns<Real>(length, PassDirection::forward, block_of(kernel, batch, 0),
+                                        kernel_positions(), spectra, {0, length, 0, length}, stream,
+                                        block_share);
+                convolve_columns<Real>(length, block_of(data, batch, 0), window.load, window.store,
+                                       {spectra}, stream, block_share);
+            }
+        }
     }
 
     PositionMap kernel_positions() const {

@@ -43,7 +43,7 @@ index_t transfer_bytes(const BlockGeometry& geometry);
 
 /// Bytes on the device that takes most.
 struct SpreadBytes {
-    index_t spectra;  ///< planes of the ring, and kernel spectra along z that are made at a time
+    index_t spectra;  ///< planes of the ring, and spectra along z made at a time (float64)
     index_t kernel;
 };
 SpreadBytes spread_bytes(const BlockGeometry& geometry, std::size_t parts);

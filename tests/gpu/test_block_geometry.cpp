@@ -121,6 +121,35 @@ TEST_CASE("direct sums are predicted to win for the sizes at which they were mea
     CHECK(!direct_wins({1, 1024, 1024}, {1, 31, 31}));
 }
 
+TEST_CASE("kernels' spectra are kept where passes with them were measured to be faster") {
+    gpu::DeviceRates rates;  // those of an H100
+    rates.device = gpu::any_device;
+    rates.memory = 2.01e12;
+    rates.multiply_adds = 28.7e12;
+    Block block;
+    block.axes[1] = {1024, 1024, 64, 0, 1024};
+    block.axes[2] = {1024, 1024, 64, 0, 1024};
+    const auto keeps = [&](const BlockAxis& z, index_t limit) {
+        block.axes[0] = z;
+        return gpu::block_geometry(block, {0, 0}, limit, rates, true).keeps_spectrum;
+    };
+    const BlockAxis circular{512, 512, 64, 0, 512}, long_kernel{640, 512, 255, 127, 512};
+    CHECK(!keeps(circular, 0));
+    CHECK(!keeps({576, 512, 64, 32, 512}, 0));
+    CHECK(!keeps({1024, 1024, 64, 0, 1024}, 0));
+    CHECK(keeps(long_kernel, 0));
+    CHECK(keeps({1056, 1024, 64, 32, 1024}, 0));
+    // The limit is that of a kernel that is used often: without its taps.
+    const auto kept = gpu::block_geometry(block, {0, 0}, 0, rates, true);
+    CHECK(keeps(block.axes[0], kept.workspace_bytes() + kept.kernel_bytes));
+    CHECK(!keeps(block.axes[0], kept.workspace_bytes() + kept.kernel_bytes - 1));
+    block.precision = Precision::float64;
+    CHECK(keeps(circular, 0));
+    rates.memory = 2.88e12;  // an H200 has more of it, and computes as fast
+    block.precision = Precision::float32;
+    CHECK(keeps(circular, 0));
+}
+
 TEST_CASE("rows of up to 4096 samples are padded to a length with element passes") {
     const auto& lengths = gpu::lengths<float>;
     for (index_t least = 1; least <= 4096; ++least) {

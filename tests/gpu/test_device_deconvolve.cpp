@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/fft/pass_times.hpp"
+#include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/volumes/device_rates.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/gpu/device.hpp"
@@ -214,6 +217,17 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each it
     const Array psf = gaussian_psf(extent, center, {1.5, 0.8, 0.8});
     const Specimen specimen = bead_specimen(random, image, psf, center, 6, 20000, 5);
     const Volume taps = to_volume(psf, PixelType::float64);
+    using Spectrum = gpu::ColumnConvolution::Spectrum;
+    const auto seconds = [&](Spectrum spectrum) {
+        const gpu::DeviceRates rates = gpu::device_rates(0);
+        return gpu::convolution_seconds({.length = gpu::good_column_length(image.z + extent.z),
+                                         .loaded = image.z,
+                                         .stored = image.z,
+                                         .taps = extent.z,
+                                         .spectrum = spectrum},
+                                        rates.memory, rates.multiply_adds);
+    };
+    const bool keeps_spectra = seconds(Spectrum::kept) < seconds(Spectrum::in_pass);
     for (const auto method :
          {DeconvolveMethod::richardson_lucy, DeconvolveMethod::wiener_butterworth}) {
         DeconvolveOptions options;
@@ -224,8 +238,12 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each it
         EngineChoice small = gpu_only();
         small.max_gpu_bytes = whole.plan().device_bytes - 1;
         const Deconvolver compact(image, taps.view(), options, small);
-        REQUIRE(compact.plan().on_device);
-        CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
+        if (!keeps_spectra) {
+            WARN("GPU 0 keeps no spectrum, since its passes are predicted to be faster without");
+        } else {
+            REQUIRE(compact.plan().on_device);
+            CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
+        }
         const Array wanted = deconvolved(specimen.recorded, psf, options).result;
         for (const EngineChoice& choice : {gpu_only(), small}) {
             const Comparison comparison =
