@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a pass along y or z has to do, as its CUDA kernel reads it.
+// The arguments of the CUDA kernels that transform columns, and the functions that make them.
 
 #include <limits>
 

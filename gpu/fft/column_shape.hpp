@@ -15,8 +15,8 @@ struct ColumnPlan {
     /// Whether threads exchange whole samples. Otherwise they exchange their real parts, then their
     /// imaginary parts, with half the shared memory.
     bool exchanges_whole_samples = false;
-    /// Of passes that transform taps: whether shared memory keeps the spectrum of the source while
-    /// the taps are transformed, in the place of the source. Otherwise registers keep it.
+    /// For passes that transform taps: shared memory keeps the spectrum of the source while the
+    /// taps are transformed. It is written where the source was. If false, registers keep it.
     bool spectrum_in_shared_memory = false;
 };
 

@@ -13,8 +13,8 @@ struct ColumnConvolution {
     index_t columns = 1;             ///< columns of a plane
     index_t taps = 1;                ///< taps of the kernel in each column
     index_t sample_bytes = 8;        ///< bytes of a complex sample
-    /// Where the kernel's spectrum comes from: it is kept, or transformed from taps in the pass, or
-    /// by another pass before, through memory.
+    /// The pass reads a spectrum that is kept, or transforms the kernel's taps itself, or reads a
+    /// spectrum that another pass writes to memory just before.
     enum class Spectrum { kept, in_pass, in_memory } spectrum = Spectrum::kept;
 };
 
