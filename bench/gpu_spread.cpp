@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times convolutions of images in the memory of several GPUs, with halos and by shares of the
 // columns, beside the same on one, cuFFT's transforms over several GPUs (cufftXt), and copies
-// between the GPUs. Prints one JSON object a line. Times are medians of milliseconds between events
+// between the GPUs, or to and from the host. Prints one JSON object a line. Times are medians of milliseconds between events
 // on the first GPU.
 
 #include <cuda_runtime_api.h>
@@ -366,6 +366,58 @@ json link_rates(const std::vector<int>& devices, int repeats) {
     return {{"name", "link"}, {"gb_per_s", alone}, {"gb_per_s_each_of_both_directions", in_both}};
 }
 
+// Returns the rate at which all devices together copy from page-locked memory of the host and back.
+json host_link_rates(const std::vector<int>& devices, int repeats) {
+    const auto planes = static_cast<index_t>(devices.size());
+    const Shape3 shape{planes, 16384, 16384};  // 1 GiB for each device
+    Volume source = random_volume(shape, 1), target = random_volume(shape, 2);
+    for (Volume* const volume : {&source, &target})
+        check(cudaHostRegister(volume->elements<float>(), size(volume->bytes()),
+                               cudaHostRegisterPortable),
+              "locking pages");
+    const index_t bytes = source.bytes() / planes;
+    struct Copies {
+        DeviceArray up, down;
+        cudaStream_t up_stream = nullptr, down_stream = nullptr;
+        Copies(int device, index_t bytes_each) : up(device, bytes_each), down(device, bytes_each) {
+            for (cudaStream_t* const stream : {&up_stream, &down_stream})
+                check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                      "creating a stream");
+        }
+    };
+    std::vector<std::unique_ptr<Copies>> copies;
+    for (const int device : devices) copies.push_back(std::make_unique<Copies>(device, bytes));
+    std::vector<double> times;
+    for (int i = 0; i < repeats + 2; ++i) {
+        wait_for_all(devices);
+        const auto begin = std::chrono::steady_clock::now();
+        for (std::size_t d = 0; d < devices.size(); ++d) {
+            const index_t first = static_cast<index_t>(d) * shape.y * shape.x;
+            check(cudaSetDevice(devices[d]), "switching to a GPU");
+            check(cudaMemcpyAsync(copies[d]->up.data(), source.elements<float>() + first,
+                                  size(bytes), cudaMemcpyHostToDevice, copies[d]->up_stream),
+                  "copying to a GPU");
+            check(cudaMemcpyAsync(target.elements<float>() + first,
+                                  copies[d]->down.data(), size(bytes), cudaMemcpyDeviceToHost,
+                                  copies[d]->down_stream),
+                  "copying from a GPU");
+        }
+        wait_for_all(devices);
+        times.push_back(
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    for (const auto& each : copies)
+        for (const cudaStream_t stream : {each->up_stream, each->down_stream})
+            static_cast<void>(cudaStreamDestroy(stream));
+    for (Volume* const volume : {&source, &target})
+        check(cudaHostUnregister(volume->elements<float>()), "unlocking pages");
+    std::sort(times.begin(), times.end());
+    return {{"name", "host"},
+            {"gpus", devices.size()},
+            {"gb_per_s_of_both_directions", 2e-9 * static_cast<double>(source.bytes()) /
+                                                times[times.size() / 2]}};
+}
+
 // Returns the milliseconds that the planner predicts for a GPU with this memory rate, by its data
 // sheet, without the rates that a machine has measured.
 json predicted(const Case& c, std::size_t gpus, double memory_bytes_per_s) {
@@ -416,7 +468,7 @@ int main(int argc, char** argv) {
     std::vector<int> devices{0, 1};
     int repeats = 10;
     bool unkept = false, both_methods = false, through_host = false;
-    app.add_option("CASE", names, case_names() + ", cufft, link; all");
+    app.add_option("CASE", names, case_names() + ", cufft, link, host; all");
     app.add_option("--devices", devices, "GPUs (default 0,1)")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 10)");
     bool sweeps = false;
@@ -444,8 +496,10 @@ int main(int argc, char** argv) {
     if (both_methods)
         methods.insert(methods.end(), {gpu::SpreadMethod::halos, gpu::SpreadMethod::columns});
     bool good = true;
-    if (is_chosen(names, "link"))
+    if (is_chosen(names, "link") && devices.size() > 1)
         good &= print("link", [&] { return link_rates(devices, repeats); });
+    if (is_chosen(names, "host"))
+        good &= print("host", [&] { return host_link_rates(devices, repeats); });
     for (const Case& c : cases) {
         if (!is_chosen(names, c.name)) continue;
         if (sweeps) {
