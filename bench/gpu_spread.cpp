@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times convolutions of images in the memory of several GPUs, with halos and by shares of the
 // columns, beside the same on one, cuFFT's transforms over several GPUs (cufftXt), and copies
-// between the GPUs, or to and from the host. Prints one JSON object a line. Times are medians of milliseconds between events
-// on the first GPU.
+// between the GPUs, or to and from the host. Prints one JSON object a line. Times are medians of
+// milliseconds between events on the first GPU.
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>
@@ -397,9 +397,8 @@ json host_link_rates(const std::vector<int>& devices, int repeats) {
             check(cudaMemcpyAsync(copies[d]->up.data(), source.elements<float>() + first,
                                   size(bytes), cudaMemcpyHostToDevice, copies[d]->up_stream),
                   "copying to a GPU");
-            check(cudaMemcpyAsync(target.elements<float>() + first,
-                                  copies[d]->down.data(), size(bytes), cudaMemcpyDeviceToHost,
-                                  copies[d]->down_stream),
+            check(cudaMemcpyAsync(target.elements<float>() + first, copies[d]->down.data(),
+                                  size(bytes), cudaMemcpyDeviceToHost, copies[d]->down_stream),
                   "copying from a GPU");
         }
         wait_for_all(devices);
@@ -414,8 +413,8 @@ json host_link_rates(const std::vector<int>& devices, int repeats) {
     std::sort(times.begin(), times.end());
     return {{"name", "host"},
             {"gpus", devices.size()},
-            {"gb_per_s_of_both_directions", 2e-9 * static_cast<double>(source.bytes()) /
-                                                times[times.size() / 2]}};
+            {"gb_per_s_of_both_directions",
+             2e-9 * static_cast<double>(source.bytes()) / times[times.size() / 2]}};
 }
 
 // Returns the milliseconds that the planner predicts for a GPU with this memory rate, by its data
