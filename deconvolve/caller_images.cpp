@@ -13,6 +13,7 @@
 #include "convolume/error.hpp"
 #include "core/item_steps.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/stop_scope.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/dark_level.hpp"
 #include "deconvolve/held_out_search.hpp"
@@ -23,6 +24,40 @@
 namespace convolume::deconvolve {
 
 namespace {
+
+/// Planes on their way between an executor and the images of a caller, as float32: a group of them
+/// is converted in another thread while the next one or the last one travels to the executor or
+/// back.
+class StagedPlanes {
+  public:
+    StagedPlanes(const Executor& executor, const Shape3& shape)
+        // Devices copy while the host converts. The host's own executors would share its threads.
+        : overlaps_(executor.staging() == HostMemory::page_locked),
+          planes_(overlaps_
+                      ? std::clamp<index_t>(group_samples / std::max<index_t>(shape.y * shape.x, 1),
+                                            1, shape.z)
+                      : 1),
+          plane_(shape.y * shape.x),
+          values_({(overlaps_ ? 2 : 1) * planes_, shape.y, shape.x}, PixelType::float32,
+                  executor.staging()) {}
+
+    /// Returns the groups that `planes` planes are divided into.
+    index_t groups(index_t planes) const { return ceil_div(planes, planes_); }
+    IndexRange planes_of(index_t group, index_t planes) const {
+        return {group * planes_, std::min(planes, (group + 1) * planes_)};
+    }
+    float* values(index_t group) {
+        return values_.elements<float>() + (overlaps_ ? group % 2 : 0) * planes_ * plane_;
+    }
+    bool overlaps() const { return overlaps_; }
+
+  private:
+    static constexpr index_t group_samples = index_t{1} << 20;
+
+    bool overlaps_;
+    index_t planes_, plane_;
+    Volume values_;
+};
 
 /// Converts planes of an image to float32, writes them to an executor, and adds up what is found in
 /// their pixels. Results do not depend on threads, nor on the number of planes that come at once.
@@ -38,11 +73,10 @@ class ImageLoader {
           level_(problem.options.saturation.value_or(std::numeric_limits<double>::infinity())),
           shape_(problem.image),
           gather_(identity_indices(shape_.x)),
-          rows_(static_cast<std::size_t>(shape_.y)),
+          staged_(executor, shape_),
           background_(shape_) {
         if (is_complex(type))
             throw BadData("the image is complex: give its intensity, which is real");
-        plane_ = Volume({1, shape_.y, shape_.x}, PixelType::float32, executor.staging());
         if (search_ != nullptr) search_->begin_image();
         if (problem.estimates_photons()) photons_.emplace(shape_, type);
         if (problem.dark_level) dark_.emplace(*problem.dark_level);
@@ -55,7 +89,19 @@ class ImageLoader {
             place.z += z;
             throw NonfiniteSample(found->value, {.index = place}, "repair it first");
         }
-        for (index_t k = 0; k < planes.shape.z; ++k) load_plane(planes, k, z + k);
+        const StopScope* const scope = current_stop_scope();
+        ItemSteps steps;
+        steps.read = [&](index_t group) {
+            const AdoptedStopScope adopted(scope);
+            convert(planes, staged_.planes_of(group, planes.shape.z), z, staged_.values(group));
+        };
+        steps.compute = [&](index_t group) {
+            const IndexRange some = staged_.planes_of(group, planes.shape.z);
+            const index_t plane = shape_.y * shape_.x;
+            executor_.write_image(staged_.values(group), (z + some.begin) * plane,
+                                  some.count() * plane);
+        };
+        run_item_steps(staged_.groups(planes.shape.z), staged_.overlaps(), steps);
         background_.add(planes, z);
         if (photons_) photons_->add(planes, z, executor_.threads());
     }
@@ -80,11 +126,13 @@ class ImageLoader {
         index_t negative = 0, saturated = 0;
     };
 
-    void load_plane(const ConstImageView& planes, index_t k, index_t z) {
-        float* const values = plane_.elements<float>();
-        parallel_for(shape_.y, executor_.threads(), [&](index_t y, int) {
-            float* const row = values + y * shape_.x;
-            pixels::load_row(planes, k, y, gather_, {}, row);
+    /// Converts some of the planes, the first of which is plane `z` of the image.
+    void convert(const ConstImageView& planes, const IndexRange& some, index_t z, float* values) {
+        rows_.resize(static_cast<std::size_t>(some.count() * shape_.y));
+        parallel_for(some.count() * shape_.y, executor_.threads(), [&](index_t i, int) {
+            const index_t k = i / shape_.y, y = i % shape_.y;
+            float* const row = values + i * shape_.x;
+            pixels::load_row(planes, some.begin + k, y, gather_, {}, row);
             RowFigures figures;
             for (index_t x = 0; x < shape_.x; ++x) {
                 figures.negative += row[x] < 0;
@@ -95,7 +143,7 @@ class ImageLoader {
                 figures.sum += value >= level_ ? 0 : value;
                 figures.squares += value >= level_ ? 0 : value * value;
             }
-            rows_[static_cast<std::size_t>(y)] = figures;
+            rows_[static_cast<std::size_t>(i)] = figures;
         });
         for (const RowFigures& row : rows_) {
             total_ += row.sum;
@@ -103,9 +151,11 @@ class ImageLoader {
             if (clips_) loaded_.negative_pixels += row.negative;
             loaded_.saturated_pixels += row.saturated;
         }
-        if (search_ != nullptr) search_->add_plane(values);
-        if (dark_) dark_->add_plane(values, z);
-        executor_.write_image(values, z * shape_.y * shape_.x, shape_.y * shape_.x);
+        for (index_t k = 0; k < some.count(); ++k) {
+            const float* const plane = values + k * shape_.y * shape_.x;
+            if (search_ != nullptr) search_->add_plane(plane);
+            if (dark_) dark_->add_plane(plane, z + some.begin + k);
+        }
     }
 
     Executor& executor_;
@@ -115,11 +165,11 @@ class ImageLoader {
     double level_;
     Shape3 shape_;
     pixels::RowGather gather_;
-    std::vector<RowFigures> rows_;
+    StagedPlanes staged_;
+    std::vector<RowFigures> rows_;  ///< of a group
     BackgroundEstimate background_;
     std::optional<PhotonScaleEstimate> photons_;
     std::optional<DarkLevel::Sums> dark_;
-    Volume plane_;
     double total_ = 0, squares_ = 0;  ///< sums of the compared pixels, and of their squares
     LoadedImage loaded_;
 };
@@ -133,22 +183,33 @@ class ResultStorer {
         : executor_(executor),
           object_(object),
           at_(at),
-          plane_({1, shape.y, object.x}, PixelType::float32, executor.staging()) {}
+          staged_(executor, {shape.z, shape.y, object.x}) {}
 
     /// Fills planes of the result from plane `z` on.
     void store(const ImageView& planes, index_t z) {
         const Shape3 shape = planes.shape;
-        float* const values = plane_.elements<float>();
-        for (index_t k = 0; k < shape.z; ++k) {
-            executor_.read_estimate(values, ((z + k + at_.z) * object_.y + at_.y) * object_.x,
-                                    shape.y * object_.x);
-            parallel_for(shape.y, executor_.threads(), [&](index_t y, int) {
+        const index_t plane = shape.y * object_.x;
+        const StopScope* const scope = current_stop_scope();
+        ItemSteps steps;
+        steps.compute = [&](index_t group) {
+            const IndexRange some = staged_.planes_of(group, shape.z);
+            for (index_t k = some.begin; k < some.end; ++k)
+                executor_.read_estimate(staged_.values(group) + (k - some.begin) * plane,
+                                        ((z + k + at_.z) * object_.y + at_.y) * object_.x, plane);
+        };
+        steps.write = [&](index_t group) {
+            const AdoptedStopScope adopted(scope);
+            const IndexRange some = staged_.planes_of(group, shape.z);
+            const float* const values = staged_.values(group);
+            parallel_for(some.count() * shape.y, executor_.threads(), [&](index_t i, int) {
                 const ClampCount clamped =
-                    pixels::store_row(values + y * object_.x + at_.x, shape.x, 0, planes, k, y);
+                    pixels::store_row(values + i * object_.x + at_.x, shape.x, 0, planes,
+                                      some.begin + i / shape.y, i % shape.y);
                 low_ += clamped.low;
                 high_ += clamped.high;
             });
-        }
+        };
+        run_item_steps(staged_.groups(shape.z), staged_.overlaps(), steps);
     }
     ExecutionReport report() const {
         ExecutionReport clamped;
@@ -161,7 +222,7 @@ class ResultStorer {
     const Executor& executor_;
     Shape3 object_;
     Index3 at_;
-    Volume plane_;
+    StagedPlanes staged_;
     std::atomic<index_t> low_{0}, high_{0};
 };
 
