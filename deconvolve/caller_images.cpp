@@ -25,21 +25,20 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// Planes on their way between an executor and the images of a caller, as float32: a group of them
-/// is converted in another thread while the next one or the last one travels to the executor or
-/// back.
+/// Staging memory for groups of planes, as float32. For executors on devices, another thread
+/// converts one group while the calling thread copies the next or the previous one.
 class StagedPlanes {
   public:
     StagedPlanes(const Executor& executor, const Shape3& shape)
-        // Devices copy while the host converts. The host's own executors would share its threads.
-        : overlaps_(executor.staging() == HostMemory::page_locked),
-          planes_(overlaps_
-                      ? std::clamp<index_t>(group_samples / std::max<index_t>(shape.y * shape.x, 1),
-                                            1, shape.z)
-                      : 1),
-          plane_(shape.y * shape.x),
-          values_({(overlaps_ ? 2 : 1) * planes_, shape.y, shape.x}, PixelType::float32,
-                  executor.staging()) {}
+        : plane_(shape.y * shape.x), planes_(planes_of_group(shape)) {
+        // The host's own executors would share its threads, and few groups do not pay for another
+        // thread and for its memory, whose pages are locked.
+        is_overlapped_ = executor.staging() == HostMemory::page_locked &&
+                         ceil_div(shape.z, planes_) >= least_groups;
+        if (!is_overlapped_) planes_ = 1;
+        values_ = Volume({(is_overlapped_ ? 2 : 1) * planes_, shape.y, shape.x}, PixelType::float32,
+                         executor.staging());
+    }
 
     /// Returns the groups that `planes` planes are divided into.
     index_t groups(index_t planes) const { return ceil_div(planes, planes_); }
@@ -47,15 +46,18 @@ class StagedPlanes {
         return {group * planes_, std::min(planes, (group + 1) * planes_)};
     }
     float* values(index_t group) {
-        return values_.elements<float>() + (overlaps_ ? group % 2 : 0) * planes_ * plane_;
+        return values_.elements<float>() + (is_overlapped_ ? group % 2 : 0) * planes_ * plane_;
     }
-    bool overlaps() const { return overlaps_; }
+    bool is_overlapped() const { return is_overlapped_; }
 
   private:
-    static constexpr index_t group_samples = index_t{1} << 20;
+    static constexpr index_t group_samples = index_t{1} << 20, least_groups = 16;
+    static index_t planes_of_group(const Shape3& shape) {
+        return std::max<index_t>(group_samples / std::max<index_t>(shape.y * shape.x, 1), 1);
+    }
 
-    bool overlaps_;
-    index_t planes_, plane_;
+    index_t plane_, planes_;
+    bool is_overlapped_ = false;
     Volume values_;
 };
 
@@ -96,12 +98,12 @@ class ImageLoader {
             convert(planes, staged_.planes_of(group, planes.shape.z), z, staged_.values(group));
         };
         steps.compute = [&](index_t group) {
-            const IndexRange some = staged_.planes_of(group, planes.shape.z);
+            const IndexRange range = staged_.planes_of(group, planes.shape.z);
             const index_t plane = shape_.y * shape_.x;
-            executor_.write_image(staged_.values(group), (z + some.begin) * plane,
-                                  some.count() * plane);
+            executor_.write_image(staged_.values(group), (z + range.begin) * plane,
+                                  range.count() * plane);
         };
-        run_item_steps(staged_.groups(planes.shape.z), staged_.overlaps(), steps);
+        run_item_steps(staged_.groups(planes.shape.z), staged_.is_overlapped(), steps);
         background_.add(planes, z);
         if (photons_) photons_->add(planes, z, executor_.threads());
     }
@@ -126,13 +128,14 @@ class ImageLoader {
         index_t negative = 0, saturated = 0;
     };
 
-    /// Converts some of the planes, the first of which is plane `z` of the image.
-    void convert(const ConstImageView& planes, const IndexRange& some, index_t z, float* values) {
-        rows_.resize(static_cast<std::size_t>(some.count() * shape_.y));
-        parallel_for(some.count() * shape_.y, executor_.threads(), [&](index_t i, int) {
+    /// Converts the planes `range` of `planes`, whose plane 0 is plane `z` of the image, and adds
+    /// up their figures.
+    void convert(const ConstImageView& planes, const IndexRange& range, index_t z, float* values) {
+        rows_.resize(static_cast<std::size_t>(range.count() * shape_.y));
+        parallel_for(range.count() * shape_.y, executor_.threads(), [&](index_t i, int) {
             const index_t k = i / shape_.y, y = i % shape_.y;
             float* const row = values + i * shape_.x;
-            pixels::load_row(planes, some.begin + k, y, gather_, {}, row);
+            pixels::load_row(planes, range.begin + k, y, gather_, {}, row);
             RowFigures figures;
             for (index_t x = 0; x < shape_.x; ++x) {
                 figures.negative += row[x] < 0;
@@ -151,10 +154,10 @@ class ImageLoader {
             if (clips_) loaded_.negative_pixels += row.negative;
             loaded_.saturated_pixels += row.saturated;
         }
-        for (index_t k = 0; k < some.count(); ++k) {
+        for (index_t k = 0; k < range.count(); ++k) {
             const float* const plane = values + k * shape_.y * shape_.x;
             if (search_ != nullptr) search_->add_plane(plane);
-            if (dark_) dark_->add_plane(plane, z + some.begin + k);
+            if (dark_) dark_->add_plane(plane, z + range.begin + k);
         }
     }
 
@@ -166,7 +169,7 @@ class ImageLoader {
     Shape3 shape_;
     pixels::RowGather gather_;
     StagedPlanes staged_;
-    std::vector<RowFigures> rows_;  ///< of a group
+    std::vector<RowFigures> rows_;  ///< figures of a group's rows
     BackgroundEstimate background_;
     std::optional<PhotonScaleEstimate> photons_;
     std::optional<DarkLevel::Sums> dark_;
@@ -192,24 +195,24 @@ class ResultStorer {
         const StopScope* const scope = current_stop_scope();
         ItemSteps steps;
         steps.compute = [&](index_t group) {
-            const IndexRange some = staged_.planes_of(group, shape.z);
-            for (index_t k = some.begin; k < some.end; ++k)
-                executor_.read_estimate(staged_.values(group) + (k - some.begin) * plane,
+            const IndexRange range = staged_.planes_of(group, shape.z);
+            for (index_t k = range.begin; k < range.end; ++k)
+                executor_.read_estimate(staged_.values(group) + (k - range.begin) * plane,
                                         ((z + k + at_.z) * object_.y + at_.y) * object_.x, plane);
         };
         steps.write = [&](index_t group) {
             const AdoptedStopScope adopted(scope);
-            const IndexRange some = staged_.planes_of(group, shape.z);
+            const IndexRange range = staged_.planes_of(group, shape.z);
             const float* const values = staged_.values(group);
-            parallel_for(some.count() * shape.y, executor_.threads(), [&](index_t i, int) {
+            parallel_for(range.count() * shape.y, executor_.threads(), [&](index_t i, int) {
                 const ClampCount clamped =
                     pixels::store_row(values + i * object_.x + at_.x, shape.x, 0, planes,
-                                      some.begin + i / shape.y, i % shape.y);
+                                      range.begin + i / shape.y, i % shape.y);
                 low_ += clamped.low;
                 high_ += clamped.high;
             });
         };
-        run_item_steps(staged_.groups(shape.z), staged_.overlaps(), steps);
+        run_item_steps(staged_.groups(shape.z), staged_.is_overlapped(), steps);
     }
     ExecutionReport report() const {
         ExecutionReport clamped;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how images are loaded to and stored from executors that copy while the host converts, as
-// GPUs do: groups of planes are converted in another thread.
+// Tests loading and storing images with executors that copy while another thread converts groups of
+// planes, as GPUs do.
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -49,16 +51,18 @@ struct SlowCopies : Executor {
 };
 
 /// A group holds three of these planes, and the last group one.
-constexpr Shape3 shape{10, 500, 640};
+constexpr Shape3 many_planes{46, 500, 640};
+/// These are too few for groups.
+constexpr Shape3 few_planes{10, 500, 640};
 
-Volume counted() {
+Volume counted(const Shape3& shape) {
     Volume image(shape, PixelType::int16);
     for (index_t i = 0; i < element_count(shape); ++i)
         image.elements<std::int16_t>()[i] = static_cast<std::int16_t>((i * 7919) % 30011 - 15000);
     return image;
 }
 
-DeconvolutionProblem problem_of_counts() {
+DeconvolutionProblem problem_of_counts(const Shape3& shape) {
     Volume psf({1, 1, 1}, PixelType::float32);
     psf.elements<float>()[0] = 1;
     DeconvolveOptions options;
@@ -67,16 +71,14 @@ DeconvolutionProblem problem_of_counts() {
     return resolve_problem(shape, psf.view(), options, 2);
 }
 
-}  // namespace
-
-TEST_CASE("planes are converted while others are copied, and none is lost") {
-    const Volume image = counted();
+void check_planes(const Shape3& shape, int writes) {
+    const Volume image = counted(shape);
     Volume result(shape, PixelType::uint8);
     HostImages images(image.view(), result.view());
     SlowCopies executor(shape);
-    const DeconvolutionProblem problem = problem_of_counts();
+    const DeconvolutionProblem problem = problem_of_counts(shape);
     const LoadedImage loaded = images.load(executor, problem, {});
-    CHECK(executor.writes == 4);
+    CHECK(executor.writes == writes);
     double sum = 0;
     index_t negative = 0, wrong = 0, low = 0, high = 0;
     for (index_t i = 0; i < element_count(shape); ++i) {
@@ -100,18 +102,25 @@ TEST_CASE("planes are converted while others are copied, and none is lost") {
     CHECK(report.clamped_high == high);
 }
 
+}  // namespace
+
+TEST_CASE("planes are converted while others are copied, and none is lost") {
+    check_planes(many_planes, 16);
+    check_planes(few_planes, 10);
+}
+
 TEST_CASE("a failing copy, and a request to stop, end the loading of planes") {
-    const Volume image = counted();
+    const Volume image = counted(many_planes);
     HostImages images(image.view(), {});
-    SlowCopies failing(shape);
+    SlowCopies failing(many_planes);
     failing.fails_at = 2;
-    const DeconvolutionProblem problem = problem_of_counts();
+    const DeconvolutionProblem problem = problem_of_counts(many_planes);
     CHECK_THROWS_WITH(images.load(failing, problem, {}), "the device is lost");
 
     std::stop_source source;
     source.request_stop();
     const StopScope scope(source.get_token());
-    SlowCopies executor(shape);
+    SlowCopies executor(many_planes);
     CHECK_THROWS_AS(images.load(executor, problem, {}), Cancelled);
     CHECK(executor.writes == 0);
 }
