@@ -15,6 +15,9 @@ namespace {
 
 constexpr index_t mebi = index_t{1} << 20;
 
+/// Factor by which a kept spectrum must be predicted to be faster.
+constexpr double least_gain_of_spectra = 1.01;
+
 // Choices of buffer sizes: bytes of a transfer buffer, and of the kernel's spectra along z that are
 // made at a time. The largest choice that fits is used; the smallest is one plane and one tile of
 // columns. The spectra are read back at once, so that more than the cache holds gains nothing.
@@ -223,7 +226,9 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
             set_sizes(block, sizes, g);
             if (fits(g)) break;
         }
-        const double seconds = block_times(block, g, rates).alone_s;
+        // A spectrum takes memory, for which it must save some of the time.
+        const double seconds =
+            block_times(block, g, rates).alone_s * (g.keeps_spectrum ? least_gain_of_spectra : 1);
         const bool better = best_s < 0 || (fits(g) != fits(best) ? fits(g)
                                            : fits(g)             ? seconds < best_s
                                                                  : total_bytes(g, keep_spectrum) <
