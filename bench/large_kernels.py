@@ -36,6 +36,7 @@ from pathlib import Path
 
 import numpy as np
 from hardware import gpu_properties, processor_name
+from plans import execution_settings
 from report import report_text
 
 GIB = 1 << 30
@@ -56,10 +57,15 @@ def format_limit(limit):
     return f"{limit / GIB:g} GiB" if limit >= GIB // 8 else f"{limit / 2**20:.3g} MiB"
 
 
+def method_of(plan):
+    """Returns the method of a plan; one part, or one tile, is in-core."""
+    return json.loads(execution_settings(plan))[0]
+
+
 def describe_plan(plan):
     """Returns the method of a plan, with its division, in a few words."""
     tiles = plan["tiles_zyx"]
-    text = f"{plan['method']}, {plan['parts']} parts" if plan["parts"] > 1 else plan["method"]
+    text = f"{method_of(plan)}, {plan['parts']} parts" if plan["parts"] > 1 else method_of(plan)
     if tiles != [1, 1, 1]:
         text += f", {format_shape(tiles)} tiles"
     if plan["slab_planes"] > 0:
@@ -159,11 +165,12 @@ def repeated_figures(answer):
     """Returns the row of an answer of CaseProgram. Without repeated executions, the first one counts."""
     if "error" in answer:
         return answer
-    repeated = answer["repeated_s"]
-    return {"seconds": statistics.median(repeated or [answer["first"]["seconds"]]), "predicted_s":
-            answer["plan"]["seconds"], "repeated_s": repeated, "first_s": answer["first"]["seconds"],
-            "construction_s": answer["construction_s"], "peak_host_bytes": answer["peak_host_bytes"],
-            "deviation": answer["deviation"], "plan": answer["plan"], **answer.get("last", answer["first"])["timeline"]}
+    repeated, first_s = answer["repeated_s"], answer["first"]["seconds"]
+    seconds = statistics.median(repeated or [first_s])
+    return {"seconds": seconds, "predicted_s": answer["plan"]["seconds"], "repeated_s": repeated, "first_s": first_s,
+            "preparation_s": answer["construction_s"] + first_s - seconds, "construction_s": answer["construction_s"],
+            "peak_host_bytes": answer["peak_host_bytes"], "deviation": answer["deviation"], "plan": answer["plan"],
+            **answer.get("last", answer["first"])["timeline"]}
 
 
 def machine_facts():
@@ -316,7 +323,7 @@ def seconds_text(seconds):
 
 def print_table(report):
     """Prints the rows as tables of Markdown."""
-    print("| group | kernel | device | limit | options | plan | predicted, s | measured, s | construction, s |")
+    print("| group | kernel | device | limit | options | plan | predicted, s | measured, s | preparation, s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in report["rows"]:
         cells = [row[name] for name in ("group", "kernel", "device", "limit")]
@@ -325,7 +332,7 @@ def print_table(report):
             cells += [row["error"], "–", "–", "–"]
         else:
             cells += [row["plan_text"], *(seconds_text(row[name]) if name in row else "–"
-                                          for name in ("predicted_s", "seconds", "construction_s"))]
+                                          for name in ("predicted_s", "seconds", "preparation_s"))]
         print(f"| {' | '.join(cells)} |")
     print("\n| group | kernel | device | limit | phases, s |\n|---|---|---|---|---|")
     for row in report["rows"]:

@@ -40,6 +40,7 @@ from large_kernels import (
     format_shape,
     machine_facts,
     memory_folder,
+    method_of,
     repeated_figures,
     run_command,
     write_image,
@@ -81,8 +82,8 @@ def fastest_methods(point):
     """Returns [(seconds, method)] of the methods that ran, the fastest first."""
     seconds = {}
     for way in fastest_of_each_plan(point).values():
-        plan = json.loads(execution_settings(way["plan"]))
-        seconds[plan[0]] = min(seconds.get(plan[0], math.inf), way["seconds"])
+        method = method_of(way["plan"])
+        seconds[method] = min(seconds.get(method, math.inf), way["seconds"])
     return sorted((value, method) for method, value in seconds.items())
 
 
@@ -223,7 +224,7 @@ class Sweep:
             chosen = ways.get("auto", {}).get("plan")
             if point["source"] == "memory":
                 ways[method] = self.run_from_memory(point, method, max(1, min(4 * best, 5)))
-            elif chosen is None or json.loads(execution_settings(chosen))[0] != method:
+            elif chosen is None or method_of(chosen) != method:
                 # The method that was chosen is not forced as well: its plan would be the same.
                 ways[method] = self.run_from_files(point, method)
         point["ways"] = ways

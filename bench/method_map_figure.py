@@ -105,10 +105,12 @@ def draw_map(report):
     image = "×".join(map(str, report["image"]))
     title = f"The fastest method for an image of {image}, and how much longer the next one takes"
     found = {method for point in points for _, method in fastest_methods(point)}
-    return "\n".join(['<svg xmlns="http://www.w3.org/2000/svg" '
-                      f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">', f'<rect width="{width}" height="{height}" fill="#fff"/>',
-                      text(LEFT, 20, title, anchor="start", font_size=13),
-                      *draw_legend([method for method in COLORS if method in found]), *panels, "</svg>", ""])
+    drawn = ['<svg xmlns="http://www.w3.org/2000/svg" '
+             f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
+             f'<rect width="{width}" height="{height}" fill="#fff"/>',
+             text(LEFT, 20, title, anchor="start", font_size=13),
+             *draw_legend([method for method in COLORS if method in found]), *panels, "</svg>"]
+    return "\n".join(drawn) + "\n"
 
 
 def main():
