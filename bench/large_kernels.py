@@ -46,6 +46,8 @@ DEFAULT_GROUPS = ("command", "execute", "tiles", "deconvolve")
 # Phases of the command `deconvolve` that are neither iterations nor files.
 PREPARATION = ("start", "plan", "prepare", "allocate", "pad", "other")
 
+TOTALS = ("execute", "total", "accounted", "side_by_side")  # entries beside the phases in a report of the command
+
 
 def format_shape(shape):
     return "×".join(map(str, shape))
@@ -58,7 +60,7 @@ def format_limit(limit):
 
 
 def method_of(plan):
-    """Returns the method of a plan; one part, or one tile, is in-core."""
+    """Returns the method of a plan. One part, or one tile without slabs, is in-core."""
     return json.loads(execution_settings(plan))[0]
 
 
@@ -153,9 +155,9 @@ def run_command(command, limit_s, cache, cores=None):
         return {"error": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
     found = json.loads(done.stdout)
     plan, report = found["plan"], found["report"]
-    answer = {"seconds": seconds, "plan": plan.get("chosen", plan),
-              "phases": {name: phase_s for name, phase_s in report["seconds"].items() if phase_s > 0},
-              "peak_resident_bytes": report["peak_resident_bytes"]}
+    phases = {name: phase_s for name, phase_s in report["seconds"].items() if phase_s > 0 and name not in TOTALS}
+    answer = {"seconds": seconds, "plan": plan.get("chosen", plan), "phases": phases,
+              "execute_s": report["seconds"]["execute"], "peak_resident_bytes": report["peak_resident_bytes"]}
     if "chosen" in plan:
         answer["predicted_s"] = plan["chosen"]["seconds"]
     return answer
@@ -203,8 +205,8 @@ class Rows:
     def device(self, gpus=1):
         return "cpu" if self.arguments.device == "cpu" else "gpu:" + ",".join(map(str, range(gpus)))
 
-    def limit_options(self, device, limit):
-        if limit is None:
+    def limit_options(self, verb, device, limit):
+        if limit is None or (device, verb) == ("cpu", "deconvolve"):
             return []
         return ["--engine-mem" if device == "cpu" else "--max-gpu-mem", self.scaled_limit(limit)]
 
@@ -233,8 +235,9 @@ class Rows:
 
         def work():
             inputs = [self.file_of("image", image), self.file_of("kernel", kernel)]
-            found = run_command([self.convolume, verb, *inputs, "-o", self.folder / "out.npy", "--device", device,
-                                 *self.limit_options(device, limit), *options], self.arguments.limit, self.cache, cores)
+            command = [self.convolume, verb, *inputs, "-o", self.folder / "out.npy", "--device", device,
+                       *self.limit_options(verb, device, limit), *options]
+            found = run_command(command, self.arguments.limit, self.cache, cores)
             if "error" not in found:
                 phases = found["phases"]
                 plan = found["plan"]
@@ -283,7 +286,6 @@ class Rows:
         options = ["--iterations", 10, "--edges", "zero", "--background", 0]
         for limit in (2 * GIB, 6 * GIB, None):
             self.add_command("deconvolve", IMAGE, LARGE, self.device(), limit, options, verb="deconvolve")
-        self.add_command("deconvolve", IMAGE, LARGE, "cpu", None, options, verb="deconvolve")
 
     def add_gpus(self):
         self.add_host_rates()
@@ -329,7 +331,7 @@ def print_table(report):
         cells = [row[name] for name in ("group", "kernel", "device", "limit")]
         cells.append(row.get("method") or row.get("options") or "–")
         if "error" in row:
-            cells += [row["error"], "–", "–", "–"]
+            cells += [row["error"].split(":")[-1].strip(), "–", "–", "–"]
         else:
             cells += [row["plan_text"], *(seconds_text(row[name]) if name in row else "–"
                                           for name in ("predicted_s", "seconds", "preparation_s"))]

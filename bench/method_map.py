@@ -13,9 +13,9 @@ Kernels are fractions of the image's extents. Limits are fractions of the padded
 
     4 Π (n + ⌊k/2⌋) bytes for extents n of the image and k of the kernel
 
-Devices are numbers of GPUs, each with this limit, or the CPU, whose engine has it; the CPU has points of memory only.
-Points of files are run in random order. The file is written after each point, and no point begins after --minutes. A
-method that does not fit is reported so, and one that takes longer than --limit as well.
+Devices are numbers of GPUs, each with this limit, or the CPU, whose engine has it. The CPU has points of memory only,
+unless it is the only device. Points of files are run in random order. The file is written after each point. No point
+begins after --minutes. A method that does not fit is reported so, and one that takes longer than --limit as well.
 
 The report ends with the share of points at which the choice takes at most 1.15 times as long as the fastest method, and
 with the share of predictions within 1.5 times of the measured time, for methods chosen and forced. Methods with equal
@@ -188,7 +188,8 @@ class Sweep:
                         found.append({"source": source, "device": device, "kernel_fraction": str(fraction),
                                       "limit": str(limit).lower(), "kernel": kernel, "bytes": size})
             if source == "files":
-                found = [point for point in found if point["device"] != "cpu"]
+                if self.arguments.devices != ["cpu"]:
+                    found = [point for point in found if point["device"] != "cpu"]
                 random.Random(self.arguments.seed).shuffle(found)
             yield from found
 
