@@ -105,6 +105,10 @@ struct Block {
     /// Bytes per second that a source delivers and a sink accepts; 0: the images are in memory.
     double source_bytes_per_s = 0;
     double target_bytes_per_s = 0;
+    /// The source delivers whole planes, which several blocks share.
+    bool source_in_planes = false;
+    /// Images are in ordinary memory and travel to a device through staging buffers.
+    bool staged = true;
 
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     index_t sample_bytes() const { return convolume::sample_bytes(precision, complex_data); }
@@ -113,15 +117,6 @@ struct Block {
     Shape3 kernel() const { return {axes[0].kernel, axes[1].kernel, axes[2].kernel}; }
     Shape3 kept() const { return {axes[0].kept, axes[1].kept, axes[2].kept}; }
     friend bool operator==(const Block&, const Block&) = default;
-};
-
-/// The separable sub-problem that a block is: part `index` of a DIF split into `count` parts along
-/// z, where `z_grid` is the length before the split. {0, 1} is the undivided problem.
-struct PartId {
-    int index = 0;
-    int count = 1;
-    index_t z_grid = 0;
-    friend bool operator==(const PartId&, const PartId&) = default;
 };
 
 /// Bytes and seconds that an engine predicts for a block.
@@ -137,8 +132,9 @@ struct BlockCost {
     double write_s = 0;  ///< seconds in which the sink of a stream accepts the block
     /// Processor time of the threads that read and write streams while other threads compute.
     double stream_processor_s = 0;
-    double seconds = 0;   ///< seconds of one block alone, from the first read to the last write
-    double kernel_s = 0;  ///< seconds to prepare a kernel
+    double seconds = 0;  ///< seconds of one block alone, from the first read to the last write
+    double kernel_to_device_s = 0;  ///< seconds in which the taps of a kernel travel
+    double kernel_s = 0;            ///< seconds to prepare a kernel
     /// Seconds once for a plan: memory is used for the first time, and FFT plans are made.
     double first_use_s = 0;
     index_t slab_planes = 0;  ///< output planes of each step of a walk along z; 0: no walk
@@ -244,12 +240,12 @@ class Engine {
     /// Predicts bytes and seconds. Allocates nothing.
     virtual BlockCost estimate(const Block& block) const = 0;
 
-    /// Prepares the kernel for `part` of a split, or for the undivided problem. `taps` is the
-    /// compact kernel of the undivided problem: contiguous, in `block.precision`, complex if the
-    /// undivided data are. With `once`, the kernel serves a single block and may stay compact until
-    /// then. An engine holds BlockCost::kernel_bytes for one such kernel at a time, however many
-    /// blocks are in flight.
-    virtual std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
+    /// Prepares the kernel of a block. `taps` are contiguous, of the type block.sample_type();
+    /// those of a part of a split are its own (decompose/split.hpp). With Algorithm::fft, rows may
+    /// be padded. The taps need not outlive the call. With `once`, the kernel serves a single block
+    /// and may stay compact until then. An engine holds BlockCost::kernel_bytes for one such kernel
+    /// at a time, however many blocks are in flight.
+    virtual std::shared_ptr<const EngineKernel> prepare(const Block& block,
                                                         const ConstImageView& taps,
                                                         bool once = false) = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The parts of a split: their shapes, the frequencies that they carry, and their kernels.
+// The parts of a split: their shapes, and the frequencies that they carry.
 //
 // Let x have K = M·spacing planes. Keeping only its frequencies spacing·ν + first gives
 //   part(n) = Σ_q x(n + qM) e^{-2πi first (n + qM)/K},  n < M,
@@ -8,9 +8,20 @@
 
 #include <complex>
 
-#include "core/engine.hpp"
+#include "convolume/shape.hpp"
 
-namespace convolume::decompose {
+namespace convolume {
+
+/// Part `index` of a DIF split into `count` parts along z, where `z_grid` is the length before the
+/// split. {0, 1} is the undivided problem.
+struct PartId {
+    int index = 0;
+    int count = 1;
+    index_t z_grid = 0;
+    friend bool operator==(const PartId&, const PartId&) = default;
+};
+
+namespace decompose {
 
 /// Planes of one part, and whether its samples are complex.
 struct PartShape {
@@ -32,12 +43,5 @@ PartFrequencies part_frequencies(bool complex_data, int index, int count);
 /// Returns e^{-2πi k/n} for 0 <= k, 0 < n, exact to the last bit of double.
 std::complex<double> root_of_unity(index_t k, index_t n);
 
-/// Returns the kernel that `part` of an image is convolved with. `taps`, of any type and strides,
-/// are planes 0 … taps.z-1 of a grid of part.z_grid planes. Planes beyond the part's extent are
-/// folded onto it, in double precision. The result has the min(taps.z, extent) planes that can be
-/// non-zero, real or complex as the part is. Throws InvalidArgument for taps that are empty, taller
-/// than the grid, or complex when the data are real.
-Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId& part,
-                    Precision precision);
-
-}  // namespace convolume::decompose
+}  // namespace decompose
+}  // namespace convolume

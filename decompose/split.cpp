@@ -123,7 +123,7 @@ class SpanBuffers {
           row_reals_(2 * geometry.longest_span + padding),
           buffer_(checked_multiply(threads, thread_reals() * static_cast<index_t>(sizeof(Real))),
                   "the rows of a split") {
-        buffer_.touch(1);
+        buffer_.touch(threads);
     }
     Real* in(int thread, std::size_t row) const { return at(thread, row); }
     Real* out(int thread, std::size_t row) const { return at(thread, rows_ + row); }
@@ -156,10 +156,16 @@ void for_each_row(index_t planes, index_t rows, int threads, const ExecutionCont
     throw_if_stopped(context);
 }
 
-void check_input(const BlockInput& input, const SplitLayout& layout) {
+// Returns the steps that are in both ranges.
+StepRange common_steps(const StepRange& a, const StepRange& b) {
+    const index_t begin = std::max(a.begin, b.begin);
+    return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+void check_input(const BlockInput& input, const SplitLayout& layout, index_t first_row) {
     check_layout(layout);
     const Shape3 extents{static_cast<index_t>(input.gather[0].size()),
-                         static_cast<index_t>(input.gather[1].size()),
+                         first_row + static_cast<index_t>(input.gather[1].size()),
                          static_cast<index_t>(input.gather[2].size())};
     if (extents.z > layout.z_grid || extents.y > layout.rows || extents.x > layout.columns) {
         throw InvalidArgument(
@@ -175,7 +181,7 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
 /// Splits the image. T is the sample type of the undivided data.
 template <class T, class Real>
 index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-                    const ExecutionContext& context, const StepRange& steps) {
+                    const ExecutionContext& context, const SplitSection& section) {
     const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(false);
     const SpanBuffers<Real> buffers(geometry, threads);
@@ -196,54 +202,52 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
     const index_t longest = geometry.span_for(gather.size());
 
-    const index_t first = std::max(geometry.stored.begin, steps.begin);
-    const index_t count_of_steps =
-        std::max<index_t>(0, std::min(steps.end, geometry.stored.end) - first);
-    for_each_row(count_of_steps, static_cast<index_t>(input.gather[1].size()), threads, context,
-                 [&](int thread, index_t step_number, index_t y) {
-                     const index_t n = first + step_number;
-                     const index_t row = input.gather[1][static_cast<std::size_t>(y)];
-                     for (index_t x = 0; x < gather.size(); x += longest) {
-                         const index_t count = std::min(longest, gather.size() - x);
-                         const bool whole = count % row_quantum == 0;
-                         const bool in_place = readable_in_place && whole &&
-                                               x >= gather.run_begin() &&
-                                               x + count <= gather.run_end();
-                         NetworkSpan<Real> span;
-                         span.samples = round_up(count, row_quantum);
-                         for (std::size_t q = 0; q < undivided; ++q) {
-                             const index_t plane =
-                                 source_plane(n + static_cast<index_t>(q) * geometry.networks);
-                             if (plane < 0 || row < 0) {
-                                 span.in[q] = buffers.zeros(thread);
-                             } else if (in_place) {
-                                 span.in[q] = static_cast<const Real*>(source.at(
-                                     plane, row, gather.run_source() + x - gather.run_begin()));
-                             } else {
-                                 Real* loaded = buffers.in(thread, q);
-                                 replaced[static_cast<std::size_t>(thread)] +=
-                                     pixels::load_span(source, plane, row, gather, {x, count},
-                                                       options, reinterpret_cast<T*>(loaded));
-                                 span.in[q] = loaded;
-                             }
-                         }
-                         std::array<Real*, max_rows> target;
-                         for (std::size_t p = 0; p < parts; ++p) {
-                             target[p] = data + geometry.part_offset(p, n, y, x);
-                             span.past_cache[p] = whole && past_cache && is_line_aligned(target[p]);
-                             const bool direct = whole && (span.past_cache[p] || !past_cache);
-                             span.out[p] = direct ? target[p] : buffers.out(thread, p);
-                         }
-                         split_span(layout.complex_data, layout.parts,
-                                    factors[static_cast<std::size_t>(n)], span);
-                         for (std::size_t p = 0; p < parts; ++p) {
-                             if (span.out[p] == target[p]) continue;
-                             const index_t reals = count * geometry.part_reals[p];
-                             write_row(span.out[p], reals * static_cast<index_t>(sizeof(Real)),
-                                       target[p], past_cache);
-                         }
-                     }
-                 });
+    const StepRange steps = common_steps(geometry.stored, section.steps);
+    for_each_row(
+        steps.end - steps.begin, static_cast<index_t>(input.gather[1].size()), threads, context,
+        [&](int thread, index_t step_number, index_t y) {
+            const index_t n = steps.begin + step_number;
+            const index_t row = input.gather[1][static_cast<std::size_t>(y)];
+            for (index_t x = 0; x < gather.size(); x += longest) {
+                const index_t count = std::min(longest, gather.size() - x);
+                const bool whole = count % row_quantum == 0;
+                const bool in_place = readable_in_place && whole && x >= gather.run_begin() &&
+                                      x + count <= gather.run_end();
+                NetworkSpan<Real> span;
+                span.samples = round_up(count, row_quantum);
+                for (std::size_t q = 0; q < undivided; ++q) {
+                    const index_t plane =
+                        source_plane(n + static_cast<index_t>(q) * geometry.networks);
+                    if (plane < 0 || row < 0) {
+                        span.in[q] = buffers.zeros(thread);
+                    } else if (in_place) {
+                        span.in[q] = static_cast<const Real*>(
+                            source.at(plane, row, gather.run_source() + x - gather.run_begin()));
+                    } else {
+                        Real* loaded = buffers.in(thread, q);
+                        replaced[static_cast<std::size_t>(thread)] +=
+                            pixels::load_span(source, plane, row, gather, {x, count}, options,
+                                              reinterpret_cast<T*>(loaded));
+                        span.in[q] = loaded;
+                    }
+                }
+                std::array<Real*, max_rows> target;
+                for (std::size_t p = 0; p < parts; ++p) {
+                    target[p] = data + geometry.part_offset(p, n, section.first_row + y, x);
+                    span.past_cache[p] = whole && past_cache && is_line_aligned(target[p]);
+                    const bool direct = whole && (span.past_cache[p] || !past_cache);
+                    span.out[p] = direct ? target[p] : buffers.out(thread, p);
+                }
+                split_span(layout.complex_data, layout.parts, factors[static_cast<std::size_t>(n)],
+                           span);
+                for (std::size_t p = 0; p < parts; ++p) {
+                    if (span.out[p] == target[p]) continue;
+                    const index_t reals = count * geometry.part_reals[p];
+                    write_row(span.out[p], reals * static_cast<index_t>(sizeof(Real)), target[p],
+                              past_cache);
+                }
+            }
+        });
     index_t total = 0;
     for (const index_t r : replaced) total += r;
     return total;
@@ -271,28 +275,28 @@ ImageView SplitLayout::part(void* data, int index, Precision precision) const {
 
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context, const StepRange& steps) {
-    check_input(input, layout);
+              const ExecutionContext& context, const SplitSection& section) {
+    check_input(input, layout, section.first_row);
     if (layout.complex_data) {
-        return split_typed<std::complex<Real>>(input, layout, data, threads, context, steps);
+        return split_typed<std::complex<Real>>(input, layout, data, threads, context, section);
     }
-    return split_typed<Real>(input, layout, data, threads, context, steps);
+    return split_typed<Real>(input, layout, data, threads, context, section);
 }
 
 template index_t split(const BlockInput&, const SplitLayout&, float*, int, const ExecutionContext&,
-                       const StepRange&);
+                       const SplitSection&);
 template index_t split(const BlockInput&, const SplitLayout&, double*, int, const ExecutionContext&,
-                       const StepRange&);
+                       const SplitSection&);
 
 namespace {
 
 void check_output(const SplitLayout& layout, const std::vector<index_t>& scatter,
-                  const ImageView& target) {
+                  const ImageView& target, index_t first_row) {
     check_layout(layout);
     const auto planes = static_cast<index_t>(scatter.size());
     const index_t last = scatter.empty() ? -1 : *std::max_element(scatter.begin(), scatter.end());
-    if (planes > layout.z_grid || last >= target.shape.z || target.shape.y > layout.rows ||
-        target.shape.x > layout.columns) {
+    if (planes > layout.z_grid || last >= target.shape.z ||
+        first_row + target.shape.y > layout.rows || target.shape.x > layout.columns) {
         throw InvalidArgument(message(
             "an output of ", to_string(target.shape), " does not lie within a split volume of ",
             to_string({layout.z_grid, layout.rows, layout.columns}), "; enlarge the grid"));
@@ -307,7 +311,7 @@ void check_output(const SplitLayout& layout, const std::vector<index_t>& scatter
 template <class T, class Real>
 ClampCount merge_typed(const Real* data, const SplitLayout& layout,
                        const std::vector<index_t>& scatter, const BlockOutput& output, int threads,
-                       const ExecutionContext& context) {
+                       const ExecutionContext& context, const SplitSection& section) {
     const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(true);
     const SpanBuffers<Real> buffers(geometry, threads);
@@ -322,11 +326,11 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout,
 
     const index_t longest = geometry.span_for(target.shape.x);
 
-    const StepRange& stored = geometry.stored;
+    const StepRange steps = common_steps(geometry.stored, section.steps);
     for_each_row(
-        stored.end - stored.begin, target.shape.y, threads, context,
+        steps.end - steps.begin, target.shape.y, threads, context,
         [&](int thread, index_t step_number, index_t y) {
-            const index_t n = stored.begin + step_number;
+            const index_t n = steps.begin + step_number;
             std::array<index_t, max_rows> plane;  // plane of the target, or -1
             bool needed = false;
             for (std::size_t q = 0; q < undivided; ++q) {
@@ -342,7 +346,7 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout,
                 NetworkSpan<Real> span;
                 span.samples = round_up(count, row_quantum);
                 for (std::size_t p = 0; p < parts; ++p) {
-                    span.in[p] = data + geometry.part_offset(p, n, y, x);
+                    span.in[p] = data + geometry.part_offset(p, n, section.first_row + y, x);
                     if (whole) continue;
                     // Vectors could reach beyond the end of the volume.
                     std::copy_n(span.in[p], count * geometry.part_reals[p], buffers.in(thread, p));
@@ -380,12 +384,13 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout,
 
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, const std::vector<index_t>& scatter,
-                 const BlockOutput& output, int threads, const ExecutionContext& context) {
-    check_output(layout, scatter, output.target);
-    if (layout.complex_data) {
-        return merge_typed<std::complex<Real>>(data, layout, scatter, output, threads, context);
-    }
-    return merge_typed<Real>(data, layout, scatter, output, threads, context);
+                 const BlockOutput& output, int threads, const ExecutionContext& context,
+                 const SplitSection& section) {
+    check_output(layout, scatter, output.target, section.first_row);
+    if (layout.complex_data)
+        return merge_typed<std::complex<Real>>(data, layout, scatter, output, threads, context,
+                                               section);
+    return merge_typed<Real>(data, layout, scatter, output, threads, context, section);
 }
 
 template <class Real>
@@ -406,8 +411,8 @@ template ClampCount merge(const float*, const SplitLayout&, index_t, const Block
 template ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&, int,
                           const ExecutionContext&);
 template ClampCount merge(const float*, const SplitLayout&, const std::vector<index_t>&,
-                          const BlockOutput&, int, const ExecutionContext&);
+                          const BlockOutput&, int, const ExecutionContext&, const SplitSection&);
 template ClampCount merge(const double*, const SplitLayout&, const std::vector<index_t>&,
-                          const BlockOutput&, int, const ExecutionContext&);
+                          const BlockOutput&, int, const ExecutionContext&, const SplitSection&);
 
 }  // namespace convolume::decompose

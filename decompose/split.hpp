@@ -15,11 +15,12 @@
 // P/2 parts of c. For P = 4 the parts are: r of r, c of r, and the two parts of c.
 //
 // Image and kernel are multiplied frequency by frequency, so that each part of the image needs only
-// the same part of the kernel.
+// the same part of the kernel. The kernel is split as an image is.
 
 #include <limits>
 #include <vector>
 
+#include "core/engine.hpp"
 #include "decompose/part.hpp"
 
 namespace convolume::decompose {
@@ -29,6 +30,13 @@ namespace convolume::decompose {
 struct StepRange {
     index_t begin = 0;
     index_t end = std::numeric_limits<index_t>::max();
+};
+
+/// The section of a split volume that one call makes or merges: some of the stored steps, and rows
+/// from `first_row` on.
+struct SplitSection {
+    StepRange steps = {};
+    index_t first_row = 0;
 };
 
 /// Arrangement of a split volume in memory: P parts one after another, each contiguous in C order.
@@ -58,30 +66,33 @@ index_t split_steps(const SplitLayout& layout);
 
 /// Splits the gathered image into `data`, which has room for layout.samples() samples of `Real` (or
 /// complex `Real`) and is aligned as a Buffer is. gather[0] gives planes 0, 1, … of the grid;
-/// planes beyond it are zero and not read. The first gather[1].size() rows and gather[2].size()
-/// columns of every part are written, no others. Memory is read once and written once, whatever P
-/// is. Only those stored steps are made that are in `steps`. Returns the number of samples that
+/// planes beyond it are zero and not read. The gather[1].size() rows from section.first_row on, and
+/// the first gather[2].size() columns, of every part are written, no others. Memory is read once
+/// and written once, whatever P is. Only those stored steps are made that are in section.steps.
+/// Returns the number of samples that
 /// were read as 0 because they are not finite (nonfinite_to_zero). Throws InvalidArgument when the
 /// gather does not fit the layout, or for a complex image and a real layout. Throws Cancelled after
 /// a request to stop.
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context, const StepRange& steps = {});
+              const ExecutionContext& context, const SplitSection& section = {});
 
 /// Merges the parts at `data` and stores grid planes [z_begin, z_begin + output.target.shape.z)
 /// into output.target: as many rows and columns as the target has, converted, rounded and clamped.
-/// Inverts split() exactly, with the factor 1/P. Parts that were convolved with kernels of
-/// split_kernel() merge to the circular convolution of length z_grid. Throws InvalidArgument when
-/// the target does not lie within the layout, or when it is real and the data are complex. Throws
+/// Inverts split() exactly, with the factor 1/P. Parts that were convolved with the parts of a
+/// kernel merge to the circular convolution of length z_grid. Throws InvalidArgument when the
+/// target does not lie within the layout, or when it is real and the data are complex. Throws
 /// Cancelled after a request to stop.
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
                  const BlockOutput& output, int threads, const ExecutionContext& context);
 
-/// Merges the parts at `data` to planes in any order: grid plane z is stored as plane scatter[z] of
-/// the target. Planes z with scatter[z] = -1 or beyond the list are not stored.
+/// Merges a section of the parts at `data` to planes in any order: grid plane z is stored as plane
+/// scatter[z] of the target. Planes z with scatter[z] = -1 or beyond the list are not stored. The
+/// target's first row is section.first_row.
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, const std::vector<index_t>& scatter,
-                 const BlockOutput& output, int threads, const ExecutionContext& context);
+                 const BlockOutput& output, int threads, const ExecutionContext& context,
+                 const SplitSection& section = {});
 
 }  // namespace convolume::decompose

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "volumes/kernel_parts.hpp"
 #include "volumes/split_volume.hpp"
 #include "volumes/stream_tasks.hpp"
 
@@ -86,6 +87,7 @@ Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layou
         block.axes[0] = {planes, planes, std::min(axes[0].kernel, planes), 0, planes};
         block.complex_data = problem.complex_data || halved;
         block.source_type = block.target_type = sample_type(problem.precision, block.complex_data);
+        block.staged = false;
     }
     return block;
 }
@@ -149,19 +151,22 @@ index_t to_integer(double bytes) {
     return static_cast<index_t>(std::min(bytes, 9e18));
 }
 
+// Factor by which tiles must load more samples than an image has, so that they share its planes.
+constexpr double least_overlap = 1.25;
+
 // Predicts memory and time of candidates. Keeps all arguments by reference.
 class Predictor {
   public:
     Predictor(const ConvolutionProblem& problem, const EngineList& engines,
-              const MemoryLimits& limits)
+              const MemoryLimits& limits, bool shares_planes)
         : problem_(problem),
           engines_(engines),
           limits_(limits),
+          shares_planes_(shares_planes),
           rates_(engines.front()->info().rates) {}
 
-    Prediction predict(const BlockDivision& division) const {
-        Prediction prediction;
-        PlanCandidate& candidate = prediction.candidate;
+    PlanCandidate predict(const BlockDivision& division) const {
+        PlanCandidate candidate;
         candidate.method = division.method;
         candidate.algorithm = division.algorithm;
         candidate.parts = division.parts;
@@ -171,15 +176,19 @@ class Predictor {
         candidate.gpus_per_block =
             std::max(1, static_cast<int>(engines_.front()->info().members.size()));
 
+        if (division.parts > 1)
+            candidate.split_kernel_bytes =
+                kernel_parts_bytes(problem_, division.parts, division.grid.z);
         candidate.host_bytes =
             checked_add(checked_add(box_bytes(division), in_memory_bytes()),
-                        checked_add(division.scratch_bytes, problem_.other_host_bytes));
+                        checked_add(checked_add(division.scratch_bytes, problem_.other_host_bytes),
+                                    candidate.split_kernel_bytes));
 
         double writing_s = 0;
         index_t beyond_one_kernel = 0;
         for (const auto& engine : engines_) {
             const EngineCosts costs = costs_on(*engine, division);
-            add_memory(*engine, division, costs, prediction);
+            add_memory(*engine, division, costs, candidate);
             // Tasks are handed out as engines become free, so that the slowest engine ends last.
             const Makespan makespan = makespan_of(division, costs);
             candidate.seconds = std::max(candidate.seconds, makespan.seconds);
@@ -187,14 +196,22 @@ class Predictor {
             beyond_one_kernel = costs.beyond_one_kernel;
             if (engine == engines_.front()) add_stages(division, costs, candidate);
         }
+        candidate.ring_planes = ring_planes(
+            division, std::ssize(engines_) * (buffers_tasks(division) ? BufferedTasks::in_flight
+                                                                      : candidate.tasks_in_flight));
+        candidate.host_bytes = checked_add(
+            candidate.host_bytes,
+            Buffer::rounded_bytes(checked_multiply(
+                candidate.ring_planes,
+                bytes_of({1, problem_.image.y, problem_.image.x}, problem_.image_type))));
         if (candidate.host_bytes > limits_.host_bytes)
-            make_fit(division, beyond_one_kernel, prediction);
+            make_fit(division, beyond_one_kernel, candidate);
         if (division.scratch_bytes > 0) add_split(division, candidate);
         if (problem_.streamed && !streams(division)) add_files(candidate);
         if (problem_.streamed)
             add_commit(streams(division) ? writing_s : candidate.stages.write.seconds, candidate);
         if (counts_first_use()) add_start(candidate);
-        return prediction;
+        return candidate;
     }
 
   private:
@@ -216,19 +233,28 @@ class Predictor {
     EngineCosts costs_on(const Engine& engine, const BlockDivision& division) const {
         // Any engine may get a task, so that all plan for the engine with the least memory.
         const index_t limit = limits_.engine_bytes.value_or(0);
-        const auto cost_of = [&](Block block) {
-            block.memory_bytes = limit;
-            return engine.estimate(block);
-        };
         EngineCosts costs;
-        costs.first = cost_of(division.first);
-        costs.other = division.parts > 1 ? cost_of(division.other) : costs.first;
-        costs.workspace = std::max(costs.first.workspace_bytes, costs.other.workspace_bytes);
-        costs.kernel = std::max(costs.first.kernel_bytes, costs.other.kernel_bytes);
-        const index_t all_kernels =
-            checked_add(costs.first.kernel_bytes,
-                        checked_multiply(division.parts - 1, costs.other.kernel_bytes));
-        costs.beyond_one_kernel = all_kernels - costs.kernel;
+        index_t all_kernels = 0;
+        const double shared = overlap_of(division);
+        const auto estimate = [&](index_t block_limit) {
+            const auto cost_of = [&](Block block) {
+                block.memory_bytes = block_limit;
+                if (shared > least_overlap) {
+                    block.source_bytes_per_s *= shared;
+                    block.source_in_planes = true;
+                }
+                return engine.estimate(block);
+            };
+            costs.first = cost_of(division.first);
+            costs.other = division.parts > 1 ? cost_of(division.other) : costs.first;
+            costs.workspace = std::max(costs.first.workspace_bytes, costs.other.workspace_bytes);
+            costs.kernel = std::max(costs.first.kernel_bytes, costs.other.kernel_bytes);
+            all_kernels =
+                checked_add(costs.first.kernel_bytes,
+                            checked_multiply(division.parts - 1, costs.other.kernel_bytes));
+            costs.beyond_one_kernel = all_kernels - costs.kernel;
+        };
+        estimate(limit);
         const auto bytes = [&](bool keep) {
             return checked_add(checked_multiply(costs.in_flight, costs.workspace),
                                keep ? all_kernels : costs.kernel);
@@ -246,17 +272,54 @@ class Predictor {
         costs.in_flight =
             std::min<index_t>(engine.info().tasks_in_flight,
                               ceil_div(all_tasks, static_cast<index_t>(engines_.size())));
+        // Parts with smaller transfer buffers are as fast, and more of them fit.
+        if (division.parts > 1 && costs.in_flight > 1 && !fits(false))
+            estimate(std::max<index_t>(1, (limit - costs.kernel) / costs.in_flight + costs.kernel));
         while (costs.in_flight > 1 && !fits(false)) --costs.in_flight;
         costs.keep_kernels = limit == 0 || bytes(true) <= limit;
         costs.bytes = bytes(costs.keep_kernels);
+        if (!costs.keep_kernels) {
+            add_kernel(costs.first);
+            add_kernel(costs.other);
+        }
         return costs;
     }
 
+    // Adds the time to prepare a kernel that serves a single block.
+    static void add_kernel(BlockCost& cost) {
+        cost.host_to_device_s += cost.kernel_to_device_s;
+        cost.compute_s += cost.kernel_s;
+        cost.seconds += cost.kernel_to_device_s + cost.kernel_s;
+    }
+
+    // Returns the number of samples that all tiles of a stream load, divided by those of the image.
+    double overlap_of(const BlockDivision& division) const {
+        if (!streams(division) || !shares_planes_) return 1;
+        double overlap = 1;
+        for (int a = 0; a < 3; ++a) {
+            const index_t loaded = std::min(division.first.axes[static_cast<std::size_t>(a)].loaded,
+                                            problem_.image[a]);
+            overlap *= static_cast<double>(checked_multiply(loaded, division.tiles[a])) /
+                       static_cast<double>(problem_.image[a]);
+        }
+        return overlap;
+    }
+
+    // Returns the number of planes that keep all tasks in flight busy.
+    index_t ring_planes(const BlockDivision& division, index_t in_flight) const {
+        if (overlap_of(division) <= least_overlap) return 0;
+        const BlockAxis& z = division.first.axes[0];
+        const index_t of_slab = checked_multiply(division.tiles.y, division.tiles.x);
+        const index_t planes =
+            std::min(problem_.image.z,
+                     checked_add(z.loaded, checked_multiply(ceil_div(in_flight, of_slab), z.kept)));
+        return problem_.executions == 1 ? planes : 2 * planes;
+    }
+
     void add_memory(const Engine& engine, const BlockDivision& division, const EngineCosts& costs,
-                    Prediction& prediction) const {
-        PlanCandidate& candidate = prediction.candidate;
+                    PlanCandidate& candidate) const {
         const auto in_flight = static_cast<int>(costs.in_flight);
-        prediction.keep_kernels = prediction.keep_kernels && costs.keep_kernels;
+        candidate.keeps_kernels = candidate.keeps_kernels && costs.keep_kernels;
         candidate.engine_bytes = std::max(candidate.engine_bytes, costs.bytes);
         candidate.block_bytes =
             std::max(candidate.block_bytes, checked_add(costs.workspace, costs.kernel));
@@ -284,8 +347,14 @@ class Predictor {
         const double boxes_s = static_cast<double>(box_bytes(division)) /
                                static_cast<double>(engines_.size()) /
                                (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
-        return taps_s + boxes_s + costs.first.first_use_s + costs.first.kernel_s +
-               static_cast<double>(division.parts - 1) * costs.other.kernel_s;
+        const auto kernel_s = [](const BlockCost& cost) {
+            return cost.kernel_s + cost.kernel_to_device_s;
+        };
+        const double kernels_s =
+            costs.keep_kernels ? kernel_s(costs.first) +
+                                     static_cast<double>(division.parts - 1) * kernel_s(costs.other)
+                               : 0;
+        return taps_s + boxes_s + costs.first.first_use_s + kernels_s;
     }
 
     Makespan makespan_of(const BlockDivision& division, const EngineCosts& costs) const {
@@ -348,17 +417,20 @@ class Predictor {
     }
 
     // Makes a candidate smaller that takes more than the host's memory: keeps fewer kernels, or
-    // puts the split volume into scratch files.
+    // puts the split kernel and the split image into scratch files.
     void make_fit(const BlockDivision& division, index_t beyond_one_kernel,
-                  Prediction& prediction) const {
-        PlanCandidate& candidate = prediction.candidate;
+                  PlanCandidate& candidate) const {
         const auto engines = static_cast<index_t>(engines_.size());
         // Engines of the host keep kernels only if there is room for them beside everything else.
-        if (!candidate.on_gpu && prediction.keep_kernels) {
-            prediction.keep_kernels = false;
+        if (!candidate.on_gpu && candidate.keeps_kernels) {
+            candidate.keeps_kernels = false;
             candidate.host_bytes -= engines * beyond_one_kernel;
             candidate.engine_bytes -= beyond_one_kernel;
         }
+        const double write_bytes_per_s =
+            std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
+        if (division.parts > 1 && candidate.host_bytes > limits_.host_bytes)
+            put_kernel_in_files(division, write_bytes_per_s, candidate);
         if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
             return;
         // With scratch files, only the parts in flight are in memory. Every sample is written and
@@ -368,20 +440,43 @@ class Predictor {
             engines_.front()->info().streams
                 ? 0
                 : checked_multiply(engines, checked_multiply(LoadedParts::in_flight, part));
-        candidate.scratch_file_bytes = division.scratch_bytes;
+        candidate.image_in_files = true;
+        candidate.scratch_file_bytes =
+            checked_add(candidate.scratch_file_bytes, division.scratch_bytes);
         candidate.host_bytes =
             checked_add(candidate.host_bytes - division.scratch_bytes, in_memory);
-        const double write_bytes_per_s =
-            std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
         candidate.seconds += 2 * static_cast<double>(images()) *
                              static_cast<double>(division.scratch_bytes) *
                              (1 / problem_.source_bytes_per_s + 1 / write_bytes_per_s);
     }
 
-    void add_split(const BlockDivision& division, PlanCandidate& candidate) const {
+    // The taps of the parts in flight are in memory, and the bands while the kernel is split.
+    void put_kernel_in_files(const BlockDivision& division, double write_bytes_per_s,
+                             PlanCandidate& candidate) const {
+        const index_t in_flight =
+            checked_multiply(static_cast<index_t>(engines_.size()), candidate.tasks_in_flight);
+        const index_t part = ceil_div(candidate.split_kernel_bytes, division.parts);
+        candidate.kernel_in_files = true;
+        candidate.scratch_file_bytes =
+            checked_add(candidate.scratch_file_bytes, candidate.split_kernel_bytes);
+        candidate.host_bytes = checked_add(candidate.host_bytes - candidate.split_kernel_bytes,
+                                           checked_multiply(in_flight, part));
+        const auto bytes = static_cast<double>(candidate.split_kernel_bytes);
+        if (!candidate.keeps_kernels)
+            candidate.seconds +=
+                static_cast<double>(images()) * bytes / problem_.source_bytes_per_s;
+        if (counts_first_use()) candidate.seconds += bytes / write_bytes_per_s;
+    }
+
+    // Returns the number of threads that split and merge at the rate of one thread each.
+    double splitting_threads() const {
         int host_threads = 0;
         for (const auto& engine : engines_) host_threads += engine->info().threads;
-        const double threads = std::min<double>(host_threads, rates_.threads_to_fill_memory);
+        return std::min<double>(host_threads, rates_.threads_to_fill_memory);
+    }
+
+    void add_split(const BlockDivision& division, PlanCandidate& candidate) const {
+        const double threads = splitting_threads();
         const double bytes =
             static_cast<double>(images()) *
             static_cast<double>(image_bytes() + 2 * division.scratch_bytes + output_bytes());
@@ -389,10 +484,13 @@ class Predictor {
         stages.split_and_merge = {to_integer(bytes), bytes / (rates_.split_bytes_per_s * threads)};
         candidate.seconds += stages.split_and_merge.seconds;
         if (!counts_first_use()) return;
-        const double touch_s = static_cast<double>(division.scratch_bytes) /
-                               (rates_.first_touch_bytes_per_s * threads);
-        stages.prepare.seconds += touch_s;
-        candidate.seconds += touch_s;
+        // The kernel is split once. The memory of both splits is touched.
+        const auto kernel_bytes = static_cast<double>(candidate.split_kernel_bytes);
+        const double first_s = 2 * kernel_bytes / (rates_.split_bytes_per_s * threads) +
+                               (static_cast<double>(division.scratch_bytes) + kernel_bytes) /
+                                   (rates_.first_touch_bytes_per_s * threads);
+        stages.prepare.seconds += first_s;
+        candidate.seconds += first_s;
     }
 
     // Adds the seconds in which the program and GPUs start.
@@ -440,7 +538,9 @@ class Predictor {
     /// Returns the bytes of the boxes of a stream that are in memory.
     index_t box_bytes(const BlockDivision& division) const {
         if (problem_.streamed && division.parts > 1)
-            return Bands(problem_, division.parts, division.scratch).bytes();
+            return image_bands(problem_, {problem_.complex_data, division.parts, division.scratch.z,
+                                          division.scratch.y, division.scratch.x})
+                .bytes();
         if (!buffers_tasks(division)) return 0;
         return checked_multiply(
             static_cast<index_t>(engines_.size()),
@@ -457,14 +557,17 @@ class Predictor {
     const ConvolutionProblem& problem_;
     const EngineList& engines_;
     const MemoryLimits& limits_;
+    bool shares_planes_;  ///< tiles whose halos overlap share the planes of a stream
     const MachineRates& rates_;
 };
 
 }  // namespace
 
-Prediction predict(const ConvolutionProblem& problem, const EngineList& engines,
-                   const MemoryLimits& limits, const BlockDivision& division) {
-    return Predictor(problem, engines, limits).predict(division);
+PlanCandidate predict(const ConvolutionProblem& problem, const EngineList& engines,
+                      const MemoryLimits& limits, const BlockDivision& division) {
+    const PlanCandidate sharing = Predictor(problem, engines, limits, true).predict(division);
+    if (sharing.ring_planes == 0 || sharing.host_bytes <= limits.host_bytes) return sharing;
+    return Predictor(problem, engines, limits, false).predict(division);
 }
 
 }  // namespace convolume

@@ -76,16 +76,8 @@ struct BlockDivision {
     Block other;                ///< parts 1, 2, …, which have equal blocks
 };
 
-/// Memory and time of a candidate.
-struct Prediction {
-    PlanCandidate candidate;
-    /// Whether kernels are kept between tasks and executions; false if the memory limit has no
-    /// room.
-    bool keep_kernels = true;
-};
-
 /// Predicts memory and time of a candidate on `engines`, which are of one kind.
-Prediction predict(const ConvolutionProblem& problem, const EngineList& engines,
-                   const MemoryLimits& limits, const BlockDivision& division);
+PlanCandidate predict(const ConvolutionProblem& problem, const EngineList& engines,
+                      const MemoryLimits& limits, const BlockDivision& division);
 
 }  // namespace convolume

@@ -110,8 +110,8 @@ struct Convolver::Impl {
         EngineList chosen;
         for (const int index : plan.engine_indices)
             chosen.push_back(engines[static_cast<std::size_t>(index)]);
-        return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen),
-                                                  resolved.taps);
+        return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen), resolved.taps,
+                                                  options.scratch_directory);
     }
 
     std::shared_ptr<const PlanRunner> runner() const {
@@ -256,7 +256,6 @@ struct Convolver::Impl {
         arguments.subtract = resolved.subtract;
         arguments.add = resolved.add;
         arguments.find_nonfinite = may_hold_nonfinite(source.format().type);
-        arguments.scratch_directory = options.scratch_directory;
         arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
         const auto run = [&](const PlanRunner& current) {
             try {

@@ -53,7 +53,8 @@ index_t block_count(const PlanCandidate& candidate) {
 enum class EngineKind { gpu, joined_gpus, cpu };
 
 // A candidate with its prediction and its tiles.
-struct Candidate : Prediction {
+struct Candidate {
+    PlanCandidate candidate;
     CandidateLayout layout;
 };
 
@@ -194,7 +195,7 @@ class Planner {
             layout.axes[static_cast<std::size_t>(a)] =
                 tile_axis(problem_.axis(a), 1, grid_rule(a, algorithm, parts));
         Candidate one;
-        static_cast<Prediction&>(one) =
+        one.candidate =
             predict(layout, layout.tiles(),
                     {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
         one.layout = std::move(layout);
@@ -261,10 +262,10 @@ class Planner {
             const auto& [z, y, x] = axes;
             const Index3 tiles{z->tiling.count(), y->tiling.count(), x->tiling.count()};
             if (element_count(tiles) > most) return;
-            Prediction found = predict(shape, tiles, {z->largest, y->largest, x->largest});
-            if (best && !is_better(found.candidate, best->candidate)) return;
+            PlanCandidate found = predict(shape, tiles, {z->largest, y->largest, x->largest});
+            if (best && !is_better(found, best->candidate)) return;
             best.emplace();
-            static_cast<Prediction&>(*best) = std::move(found);
+            best->candidate = std::move(found);
             best_at = at;
         };
         // Tries tilings a factor of four apart, then those between them and the best.
@@ -329,8 +330,8 @@ class Planner {
     }
 
     // Predicts a candidate from its largest tile. The axes of `layout` are used only with parts.
-    Prediction predict(const CandidateLayout& layout, const Index3& tiles,
-                       const std::array<BlockAxis, 3>& axes) const {
+    PlanCandidate predict(const CandidateLayout& layout, const Index3& tiles,
+                          const std::array<BlockAxis, 3>& axes) const {
         return convolume::predict(problem_, engines_, limits_,
                                   {layout.method,
                                    layout.algorithm,
@@ -461,7 +462,6 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
         throw least->out_of_memory_error();
     }
     plan.chosen = best->best()->candidate;
-    plan.keep_kernels = best->best()->keep_kernels;
     for (const auto& engine : best->engines()) {
         const EngineInfo& info = engine->info();
         if (info.members.empty()) plan.engines.push_back(info.name);

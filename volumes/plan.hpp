@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
+#include "core/engine.hpp"
+#include "decompose/part.hpp"
 #include "volumes/problem.hpp"
 
 namespace convolume {
@@ -31,9 +33,6 @@ struct TaskPlan {
     std::array<AxisWindow, 3> windows;
     Shape3 scratch;  ///< split volume: planes (the length of the grid along z), rows, columns
     index_t scratch_bytes = 0;
-    /// Whether kernels are kept between tasks and executions; false if the memory limit has no
-    /// room.
-    bool keep_kernels = true;
     std::vector<int> engine_indices;   ///< indices of the engines that the plan uses
     std::vector<std::string> engines;  ///< names of the devices' engines that the plan uses
     index_t host_limit_bytes = 0;

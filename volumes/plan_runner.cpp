@@ -12,6 +12,7 @@
 #include "core/report.hpp"
 #include "core/stop_scope.hpp"
 #include "decompose/split.hpp"
+#include "volumes/plane_ring.hpp"
 
 namespace convolume {
 
@@ -77,11 +78,16 @@ class PlanRunner::SplitProgress {
     std::exception_ptr error_;
 };
 
-PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps)
+PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps,
+                       std::string scratch_directory)
     : plan_(std::move(plan)),
       engines_(std::move(engines)),
       taps_(std::move(taps)),
+      scratch_directory_(std::move(scratch_directory)),
       threads_(host_threads(engines_)),
+      kernel_parts_(plan_.chosen.parts > 1
+                        ? std::make_unique<KernelParts>(plan_, taps_, threads_, scratch_directory_)
+                        : nullptr),
       kept_kernels_(std::make_unique<KeptKernels[]>(engines_.size())),
       scratch_(std::make_unique<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
                                                                 : HostMemory::ordinary)) {
@@ -91,18 +97,42 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
 
 std::shared_ptr<const EngineKernel> PlanRunner::kernel(std::size_t engine, const Task& task,
                                                        const ExecutionContext& context) const {
+    const bool keep = plan_.chosen.keeps_kernels;
     const auto prepare = [&] {
+        const KernelParts::PartTaps taps = kernel_parts_
+                                               ? kernel_parts_->part(task.part.index, context)
+                                               : KernelParts::PartTaps{taps_->view(), taps_};
         const PhaseTimer timer(context.timeline, Phase::prepare, engines_[engine]->info().index,
                                task.part.index);
-        return engines_[engine]->prepare(plan_.block_of(task), task.part, taps_->view(),
-                                         !plan_.keep_kernels);
+        return engines_[engine]->prepare(plan_.block_of(task), taps.view, !keep);
     };
-    if (!plan_.keep_kernels) return prepare();
+    if (!keep) return prepare();
     KeptKernels& kept = kept_kernels_[engine];
     const std::lock_guard lock(kept.mutex);
     auto& kernel = kept.of_part[static_cast<std::size_t>(task.part.index)];
     if (!kernel) kernel = prepare();
     return kernel;
+}
+
+bool PlanRunner::has_all_kernels() const {
+    if (!plan_.chosen.keeps_kernels) return false;
+    for (std::size_t i = 0; i < engines_.size(); ++i) {
+        const std::lock_guard lock(kept_kernels_[i].mutex);
+        for (const auto& kernel : kept_kernels_[i].of_part)
+            if (!kernel) return false;
+    }
+    return true;
+}
+
+std::jthread PlanRunner::split_kernel_meanwhile(const ExecutionContext& context) const {
+    if (has_all_kernels()) return {};
+    return std::jthread([this, context, scope = current_stop_scope()] {
+        const AdoptedStopScope adopted(scope);
+        try {
+            static_cast<void>(kernel_parts_->part(0, context));
+        } catch (...) {  // the first task that needs the parts meets the same error
+        }
+    });
 }
 
 void PlanRunner::release() const {
@@ -111,6 +141,7 @@ void PlanRunner::release() const {
         for (auto& kernel : kept_kernels_[i].of_part) kernel.reset();
         engines_[i]->release_workspaces();
     }
+    if (kernel_parts_) kernel_parts_->release();
     scratch_->release();
 }
 
@@ -123,8 +154,36 @@ ExecutionReport PlanRunner::execute(const ExecutionArguments& arguments,
     std::unique_lock<std::mutex> gpu_lock;
     if (plan_.chosen.on_gpu) gpu_lock = std::unique_lock(*gpu_mutex_);
     if (plan_.chosen.parts == 1) return run_tiles(arguments, context);
-    return arguments.stream ? run_streamed_parts(arguments, context)
-                            : run_parts(arguments, context);
+    const ExecutionReport report =
+        arguments.stream ? run_streamed_parts(arguments, context) : run_parts(arguments, context);
+    if (has_all_kernels()) kernel_parts_->release();  // engines need them no more
+    return report;
+}
+
+namespace {
+
+// A task that reads from a ring, until it ends.
+struct TaskInRing {
+    PlaneRing* ring;
+    index_t task;
+    ~TaskInRing() {
+        if (ring) ring->end_task(task);
+    }
+};
+
+}  // namespace
+
+std::vector<IndexRange> PlanRunner::planes_of_tasks() const {
+    std::vector<IndexRange> planes;
+    for (const Task& task : plan_.tasks) {
+        IndexRange range{plan_.problem.image.z, 0};
+        for (const index_t z :
+             gather_indices(task.windows[0], plan_.problem.image.z, plan_.problem.boundary))
+            if (z >= 0) range = {std::min(range.begin, z), std::max(range.end, z + 1)};
+        if (range.end == 0) range = planes.empty() ? IndexRange{} : planes.back();
+        planes.push_back(range);
+    }
+    return planes;
 }
 
 ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
@@ -134,6 +193,9 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t all_tasks = checked_multiply(tasks, image.volumes());
     const bool buffers = stream && !engines_.front()->info().streams;
+    std::optional<PlaneRing> ring;
+    if (stream && plan_.chosen.ring_planes > 0)
+        ring.emplace(*stream->source, planes_of_tasks(), plan_.chosen.ring_planes, threads_);
     std::vector<BufferedTasks> buffered(buffers ? engines_.size() : 0);
     ReportSum report;
     TaskProgress progress(context, all_tasks, 0, 1);
@@ -157,7 +219,8 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
         BlockOutput output{{}, arguments.add};
         const index_t volume = number / tasks;
         if (stream)
-            connect(*stream, {volume / image.channels, volume % image.channels, box, task_number},
+            connect(*stream, ring ? *ring : *stream->source,
+                    {volume / image.channels, volume % image.channels, box, task_number},
                     context.timeline, input, output);
         else
             output.target = subview(arguments.output, box);
@@ -176,6 +239,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     };
     run_on_workers(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
                    all_tasks, context, [&](int worker, index_t number) {
+                       const TaskInRing in_ring{ring ? &*ring : nullptr, number};
                        progress.run(number, [&](const ExecutionContext& task_context) {
                            run_task(worker, number, task_context);
                        });
@@ -241,7 +305,7 @@ index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split
     for (index_t begin = 0; begin < split_progress.steps(); begin += stride) {
         const decompose::StepRange steps{begin, begin + stride};
         replaced += visit_reals(problem.precision, split_volume, [&](auto* reals) {
-            return decompose::split(input, layout, reals, threads_, context, steps);
+            return decompose::split(input, layout, reals, threads_, context, {steps});
         });
         split_progress.set_done(begin + stride);
     }
@@ -251,6 +315,7 @@ index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split
 ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
                                       const ExecutionContext& context) const {
     const decompose::SplitLayout layout = split_layout(plan_);
+    const std::jthread kernel_splitter = split_kernel_meanwhile(context);
     const BufferPool::BorrowedBuffer scratch = take_scratch(context);
     const PartStore store(layout, plan_.problem.precision, scratch.data());
     ReportSum report;
@@ -303,17 +368,19 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
                                                const ExecutionContext& context) const {
     const decompose::SplitLayout layout = split_layout(plan_);
     const Precision precision = plan_.problem.precision;
-    const bool on_disk = plan_.chosen.scratch_file_bytes > 0;
+    const bool on_disk = plan_.chosen.image_in_files;
+    const std::jthread kernel_splitter = split_kernel_meanwhile(context);
     std::unique_ptr<const BufferPool::BorrowedBuffer> memory;
     std::optional<PartStore> store;
     if (on_disk) {
         const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
-        store.emplace(layout, precision, arguments.scratch_directory);
+        store.emplace(layout, precision, scratch_directory_);
     } else {
         memory.reset(new BufferPool::BorrowedBuffer(take_scratch(context)));
         store.emplace(layout, precision, memory->data());
     }
-    const Bands bands(plan_.problem, plan_.chosen.parts, plan_.scratch);
+    const Bands bands = image_bands(plan_.problem, layout);
+    BandSplitter splitter(layout, precision, *store, threads_);
     const StackFormat format = arguments.stream->source->format();
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t steps = 2 * bands.count() + tasks;
@@ -325,7 +392,7 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
 
     for (index_t volume = 0; volume < format.volumes(); ++volume) {
         StreamedVolume streamed(arguments, volume / format.channels, volume % format.channels,
-                                plan_, *store, threads_);
+                                plan_, splitter);
         const auto without_progress = [&](ExecutionContext inner) {
             inner.progress = {};
             return inner;

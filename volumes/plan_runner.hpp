@@ -7,11 +7,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "convolume/execution.hpp"
 #include "core/buffer_pool.hpp"
 #include "core/engine.hpp"
+#include "core/pair_axis.hpp"
+#include "volumes/kernel_parts.hpp"
 #include "volumes/plan.hpp"
 #include "volumes/split_volume.hpp"
 #include "volumes/stream_tasks.hpp"
@@ -21,9 +24,10 @@ namespace convolume {
 /// A plan with its engines and the kernels that they keep. Several threads may call execute().
 class PlanRunner {
   public:
-    /// `engines` are those of the plan; `taps` are as in Engine::prepare(), trimmed as its windows
-    /// say.
-    PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps);
+    /// `engines` are those of the plan. `taps` are contiguous, in the type of the data, and trimmed
+    /// as the plan's windows say. Scratch files are in `scratch_directory`.
+    PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps,
+               std::string scratch_directory);
 
     const TaskPlan& plan() const { return plan_; }
     int threads() const { return threads_; }
@@ -31,7 +35,7 @@ class PlanRunner {
     ExecutionReport execute(const ExecutionArguments& arguments,
                             const ExecutionContext& context) const;
 
-    /// Frees the memory kept between executions: kernels, split volumes and workspaces.
+    /// Frees what is kept between executions: kernels, split volumes and workspaces.
     void release() const;
 
   private:
@@ -41,12 +45,18 @@ class PlanRunner {
                               const ExecutionContext& context) const;
     ExecutionReport run_streamed_parts(const ExecutionArguments& arguments,
                                        const ExecutionContext& context) const;
+    /// Returns the planes of the image that each task needs.
+    std::vector<IndexRange> planes_of_tasks() const;
     /// Returns the task that is run as number `number` of a plan in parts.
     const Task& part_task(index_t number) const;
     PartBoxes part_boxes(index_t number) const;
     ExecutionReport convolve_part(std::size_t engine, index_t number,
                                   const ConnectPart& connect_part,
                                   const ExecutionContext& context) const;
+    /// Returns whether every engine keeps the kernels of all parts.
+    bool has_all_kernels() const;
+    /// Splits the kernel in another thread, unless no engine needs it.
+    std::jthread split_kernel_meanwhile(const ExecutionContext& context) const;
     BufferPool::BorrowedBuffer take_scratch(const ExecutionContext& context) const;
     class SplitProgress;
     /// Splits the image, and reports its steps to `split_progress`. Returns the number of NaN and
@@ -71,7 +81,9 @@ class PlanRunner {
     TaskPlan plan_;
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
+    std::string scratch_directory_;
     int threads_;
+    std::unique_ptr<KernelParts> kernel_parts_;    ///< null without parts
     std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< element e: kernels of engine e
     std::unique_ptr<BufferPool> scratch_;          ///< memory of split volumes
     /// Held while GPUs execute: a plan may take all memory of a GPU.

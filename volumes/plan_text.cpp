@@ -58,10 +58,15 @@ nlohmann::json candidate_json(const PlanCandidate& candidate) {
                         {"slab_planes", candidate.slab_planes},
                         {"gpus_per_block", candidate.gpus_per_block},
                         {"tasks_in_flight", candidate.tasks_in_flight},
+                        {"ring_planes", candidate.ring_planes},
                         {"grid_zyx", shape_json(candidate.grid)},
                         {"engine_bytes", candidate.engine_bytes},
                         {"host_bytes", candidate.host_bytes},
                         {"scratch_file_bytes", candidate.scratch_file_bytes},
+                        {"split_kernel_bytes", candidate.split_kernel_bytes},
+                        {"image_in_files", candidate.image_in_files},
+                        {"kernel_in_files", candidate.kernel_in_files},
+                        {"keeps_kernels", candidate.keeps_kernels},
                         {"seconds", candidate.seconds},
                         {"stages", stages_json(candidate.stages)}};
     if (!candidate.rejected.empty()) json["rejected"] = candidate.rejected;
@@ -99,14 +104,20 @@ std::string Plan::to_string() const {
     text += message("\nmemory ", format_bytes(chosen.engine_bytes), " an engine, ",
                     format_bytes(chosen.host_bytes), " of the host's ",
                     format_bytes(host_limit_bytes), " (image, output");
-    const bool on_disk = chosen.scratch_file_bytes > 0;
-    if (scratch_bytes > 0 && !on_disk)
+    if (scratch_bytes > 0 && !chosen.image_in_files)
         text += message(", split volume ", format_bytes(scratch_bytes));
-    text += message(
-        ", engines), ",
-        on_disk ? message("scratch files of ", format_bytes(chosen.scratch_file_bytes), ", ")
-                : std::string(),
-        "predicted ", format_seconds(chosen.seconds), "\n");
+    if (chosen.ring_planes > 0)
+        text += message(", ", chosen.ring_planes, " planes that tiles share");
+    if (chosen.parts > 1)
+        text += message(", parts of the kernel ", format_bytes(chosen.split_kernel_bytes),
+                        chosen.kernel_in_files ? " in files" : "",
+                        chosen.keeps_kernels ? ", spectra kept" : "");
+    text +=
+        message(", engines), ",
+                chosen.scratch_file_bytes > 0
+                    ? message("scratch files of ", format_bytes(chosen.scratch_file_bytes), ", ")
+                    : std::string(),
+                "predicted ", format_seconds(chosen.seconds), "\n");
 
     text += "stages, each by itself:";
     const auto stages = chosen.stages.list();

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The split volume of a problem in parts, in memory or in scratch files. Engines get its parts from
-// here. It is split from a stream and merged into a stream band by band.
+// Images that are not in memory, split into a PartStore and merged from it band by band.
 
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <semaphore>
 #include <string>
 #include <vector>
 
 #include "core/buffer_pool.hpp"
-#include "core/scratch_file.hpp"
 #include "decompose/split.hpp"
+#include "volumes/part_store.hpp"
 #include "volumes/plan.hpp"
 #include "volumes/stream_tasks.hpp"
 
@@ -31,54 +27,6 @@ decltype(auto) visit_reals(Precision precision, void* data, const Use& use) {
                                            : use(static_cast<double*>(data));
 }
 
-/// The boxes of part number `part` that hold samples of the image and, afterwards, its results.
-struct PartBoxes {
-    int part;
-    Box3 image, kept;
-};
-
-/// Sets where a task of an engine gets its samples, and where it puts its results.
-using ConnectPart = std::function<void(BlockInput&, BlockOutput&)>;
-
-/// The parts of a split volume, each with a source and a sink of its boxes.
-class PartStore {
-  public:
-    /// Keeps the parts in memory, at `data`.
-    PartStore(const decompose::SplitLayout& layout, Precision precision, void* data);
-    /// Keeps the parts in scratch files in `directory`.
-    PartStore(const decompose::SplitLayout& layout, Precision precision,
-              const std::string& directory);
-
-    ImageSource& source(int part) const;
-    ImageSink& sink(int part) const;
-    ConnectPart connection(const PartBoxes& boxes) const;
-
-  private:
-    struct PartInMemory {
-        ImageView view;
-        ViewSource source;
-        ViewSink sink;
-    };
-    // One element for each part; only one of the two lists is filled.
-    std::vector<std::unique_ptr<PartInMemory>> memory_;
-    std::vector<std::unique_ptr<ScratchVolume>> files_;
-};
-
-/// Runs parts in scratch files on an engine that convolves in memory: one part is convolved in
-/// place while another is read or written.
-class LoadedParts {
-  public:
-    static constexpr int in_flight = 2;
-
-    /// Reads, convolves and writes a part; `convolve` calls the engine. Thread-safe.
-    ExecutionReport run(const PartStore& store, const PartBoxes& boxes,
-                        const std::function<ExecutionReport(const ConnectPart&)>& convolve);
-
-  private:
-    std::mutex engine_;
-    BufferPool parts_;
-};
-
 /// Some rows of some steps of a split. The steps need a few planes all over the image. An image
 /// that is not in memory is split and merged band by band.
 struct Band {
@@ -91,8 +39,8 @@ class Bands {
   public:
     static constexpr int in_flight = 3;  ///< bands that keep reading, splitting and writing busy
 
-    /// `split` has the extents of the split volume; z is the grid.
-    Bands(const ConvolutionProblem& problem, int parts, const Shape3& split);
+    /// A row of the image or of its result has at most `row_bytes`.
+    Bands(const decompose::SplitLayout& layout, Precision precision, index_t row_bytes);
 
     index_t count() const { return checked_multiply(across_steps_, across_rows_); }
     Band operator[](index_t index) const;
@@ -106,16 +54,37 @@ class Bands {
     index_t row_bytes_;                   ///< bytes of one row of one step, in all its planes
 };
 
-/// Splits one volume of a stream, and merges its parts. Keeps all arguments by reference.
-class StreamedVolume {
+/// Returns the bands of images and results of a problem.
+Bands image_bands(const ConvolutionProblem& problem, const decompose::SplitLayout& layout);
+
+/// An image to split, read box by box.
+struct BandSource {
+    Shape3 shape;
+    PixelType type;
+    std::vector<index_t> planes;  ///< plane of the image for each plane of the grid, or -1
+    std::function<void(const Box3&, const ImageView&)> read;
+    double subtract = 0;
+    bool nonfinite_to_zero = false;
+    bool refuses_nonfinite = false;  ///< throws NonfiniteInStream for NaN and infinities
+};
+
+/// Splits images into a store, and merges the parts. Keeps the store by reference. Thread-safe.
+class BandSplitter {
   public:
-    StreamedVolume(const ExecutionArguments& arguments, index_t t, index_t c, const TaskPlan& plan,
-                   const PartStore& store, int threads);
+    BandSplitter(const decompose::SplitLayout& layout, Precision precision, const PartStore& store,
+                 int threads)
+        : layout_(layout), precision_(precision), store_(store), threads_(threads) {}
 
     /// Reads and splits a band. Returns the number of NaN and infinities that were read as 0.
-    index_t split(const Band& band, const ExecutionContext& context);
-    /// Merges and writes a band.
-    ClampCount merge(const Band& band, const ExecutionContext& context);
+    index_t split(const BandSource& source, const Band& band, const ExecutionContext& context);
+    /// Merges a band to the planes `scatter` (decompose/split.hpp) of `output`, which has the rows
+    /// of the band.
+    ClampCount merge(const Band& band, const std::vector<index_t>& scatter,
+                     const BlockOutput& output, const ExecutionContext& context);
+    /// Returns memory for samples of an image.
+    BufferPool::BorrowedBuffer take_box(index_t bytes, const char* purpose) {
+        return boxes_.take(bytes, threads_, purpose);
+    }
 
   private:
     BufferPool::BorrowedBuffer take_band(const decompose::SplitLayout& layout);
@@ -125,15 +94,33 @@ class StreamedVolume {
     void for_each_box(const Band& band, void* data, index_t rows, index_t columns,
                       const Use& use) const;
 
+    decompose::SplitLayout layout_;
+    Precision precision_;
+    const PartStore& store_;
+    int threads_;
+    BufferPool boxes_, bands_;
+};
+
+/// Splits one volume of a stream, and merges its parts. Keeps all arguments by reference.
+class StreamedVolume {
+  public:
+    StreamedVolume(const ExecutionArguments& arguments, index_t t, index_t c, const TaskPlan& plan,
+                   BandSplitter& splitter);
+
+    /// Reads and splits a band. Returns the number of NaN and infinities that were read as 0.
+    index_t split(const Band& band, const ExecutionContext& context) {
+        return splitter_.split(source_, band, context);
+    }
+    /// Merges and writes a band.
+    ClampCount merge(const Band& band, const ExecutionContext& context);
+
+  private:
     const ExecutionArguments& arguments_;
     StreamedImage& stream_;
     index_t t_, c_;
     const TaskPlan& plan_;
-    decompose::SplitLayout layout_;
-    const PartStore& store_;
-    int threads_;
-    std::vector<index_t> planes_;  ///< plane of the image for each plane of the grid, or -1
-    BufferPool boxes_, bands_;
+    BandSplitter& splitter_;
+    BandSource source_;
 };
 
 }  // namespace convolume

@@ -54,14 +54,14 @@ index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece) {
                     std::max<index_t>(piece, 1));
 }
 
-void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
-             BlockOutput& output) {
-    const StackFormat from = stream.source->format();
+void connect(StreamedImage& stream, ImageSource& image, const StreamTask& task, Timeline* timeline,
+             BlockInput& input, BlockOutput& output) {
+    const StackFormat from = image.format();
     input.source = contiguous_view(nullptr, from.type, from.shape);
-    input.read = [&stream, task, timeline](const Box3& part, const ImageView& target) {
+    input.read = [&image, task, timeline](const Box3& part, const ImageView& target) {
         const PhaseTimer timer(timeline, Phase::read, -1, task.number,
                                bytes_of(target.shape, target.type));
-        stream.source->read_box(task.t, task.c, part, target);
+        image.read_box(task.t, task.c, part, target);
     };
     output.target = contiguous_view(nullptr, stream.sink->format().type, task.box.shape());
     output.write = [&stream, task, timeline](const Box3& part, const ConstImageView& source) {

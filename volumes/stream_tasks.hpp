@@ -31,8 +31,7 @@ struct ExecutionArguments {
     double subtract = 0;              ///< value to subtract from samples of the input
     std::complex<double> add = 0;     ///< value to add to results
     bool nonfinite_to_zero = false;
-    bool find_nonfinite = false;         ///< whether GPU engines and streams look for NaN
-    std::string scratch_directory = {};  ///< folder of scratch files
+    bool find_nonfinite = false;  ///< whether GPU engines and streams look for NaN
 };
 
 /// Thrown if a stream holds NaN or infinities that are errors. The caller then finds the first one.
@@ -49,10 +48,10 @@ struct StreamTask {
     int number;
 };
 
-/// Makes `input` read the samples of the task and `output` write its results. Both keep
-/// references to `stream` and `timeline`.
-void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
-             BlockOutput& output);
+/// Makes `input` read the samples of the task from `source` and `output` write its results to
+/// `stream`. Both keep references to these and to `timeline`.
+void connect(StreamedImage& stream, ImageSource& source, const StreamTask& task, Timeline* timeline,
+             BlockInput& input, BlockOutput& output);
 
 /// Runs tasks of a stream on an engine that convolves in memory. Samples are read before a task and
 /// results written after it. If several threads call run(), one task is convolved while the next

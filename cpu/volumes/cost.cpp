@@ -130,13 +130,6 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
         const index_t planes = std::min(block.axes[0].kernel, block.axes[0].grid);
         cost.kernel_bytes = Buffer::rounded_bytes(checked_multiply(
             checked_multiply(planes, layout.plane), sample_bytes(block.precision, true)));
-        // While a kernel is prepared, the taps of its part are in memory beside the workspace.
-        cost.workspace_bytes = checked_add(
-            cost.workspace_bytes,
-            Buffer::rounded_bytes(checked_multiply(
-                checked_multiply(planes,
-                                 checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
-                static_cast<index_t>(bytes_each))));
         bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
                        static_cast<double>(cost.kernel_bytes);
         cost.compute_s = fft_seconds(block, rates, size_factor);
@@ -152,14 +145,17 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     // Threads share the work, but also the memory bandwidth.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / rates.memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
-        const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
+        const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s,
+                                 bool in_planes) {
             const auto row_bytes = static_cast<double>(shape.x * sample_bytes(type));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
             return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
-                                      block.whole_rows ? plane_bytes : row_bytes);
+                                      in_planes ? plane_bytes : row_bytes);
         };
-        cost.read_s = seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
-        cost.write_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
+        cost.read_s = seconds(block.loaded(), block.source_type, block.source_bytes_per_s,
+                              block.whole_rows || block.source_in_planes);
+        cost.write_s =
+            seconds(block.kept(), block.target_type, block.target_bytes_per_s, block.whole_rows);
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (rates.first_touch_bytes_per_s * threads);
@@ -312,7 +308,7 @@ double multiply_add_s(int threads, MachineRates rates) {
         0,
         false};
     const auto engine = make_cpu_engine({"cpu:0", 0, threads, 0, rates});
-    const auto prepared = engine->prepare(block, {}, taps.view());
+    const auto prepared = engine->prepare(block, taps.view());
     const double seconds = least_seconds(
         [&] { engine->convolve(block, *prepared, input, {result.view()}, 0, {}); }, [] {});
     rates.multiply_add_s = 0;

@@ -11,7 +11,6 @@
 #include "cpu/volumes/direct.hpp"
 #include "cpu/volumes/fft_block.hpp"
 #include "cpu/volumes/separable.hpp"
-#include "decompose/split.hpp"
 
 namespace convolume {
 
@@ -38,14 +37,13 @@ class CpuEngine : public Engine {
         return estimate_cost(block, info_.threads, info_.rates);
     }
 
-    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                const ConstImageView& taps,
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const ConstImageView& taps,
                                                 bool /*once*/) override {
         if (block.algorithm == Algorithm::separable)
             return make_separable_kernel(taps, block.precision);
         if (block.algorithm == Algorithm::direct) return make_direct_kernel(taps, block);
-        return block.precision == Precision::float32 ? prepare_in<float>(block, part, taps)
-                                                     : prepare_in<double>(block, part, taps);
+        return block.precision == Precision::float32 ? prepare_in<float>(block, taps)
+                                                     : prepare_in<double>(block, taps);
     }
 
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
@@ -69,13 +67,7 @@ class CpuEngine : public Engine {
 
   private:
     template <class Real>
-    std::shared_ptr<const EngineKernel> prepare_in(const Block& block, const PartId& part,
-                                                   const ConstImageView& taps) {
-        // Parts of real data may be complex. Whether the undivided data are shows in the taps.
-        const bool undivided_complex =
-            is_complex(taps.type) || (block.complex_data && part.count == 1);
-        const Volume part_kernel =
-            decompose::split_kernel(taps, undivided_complex, part, block.precision);
+    std::shared_ptr<const EngineKernel> prepare_in(const Block& block, const ConstImageView& taps) {
         // Planning and transforming use a workspace, as executions do.
         const WorkspaceLayout memory = workspace_layout(block, info_.threads);
         const BufferPool::BorrowedBuffer workspace =
@@ -83,7 +75,7 @@ class CpuEngine : public Engine {
         char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
         return make_fft_kernel<Real>(
             transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
-            part_kernel, info_.threads, {scratch, memory.scratch_bytes});
+            taps, info_.threads, {scratch, memory.scratch_bytes});
     }
 
     // Returns FFT plans, which all living kernels of the same grid share.

@@ -272,16 +272,15 @@ class FftKernel : public CpuKernel {
     using Complex = std::complex<Real>;
 
     /// Transforms `taps`, which are as in make_fft_kernel().
-    FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
+    FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const ConstImageView& taps, int threads,
               const ThreadScratch& scratch)
-        : fft_(std::move(fft)), planes_(taps.shape().z) {
+        : fft_(std::move(fft)), planes_(taps.shape.z) {
         const auto transforms = fft_->current();
         const SpectrumLayout& layout = transforms->layout();
         const index_t samples = checked_multiply(planes_, layout.plane);
         spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
         spectra_.touch(threads);
-        transform(*transforms, whole_input(taps.view()), spectra_.as<Complex>(), scratch, threads,
-                  {}, 0);
+        transform(*transforms, whole_input(taps), spectra_.as<Complex>(), scratch, threads, {}, 0);
         // Inverse transforms are not normalized: the kernel contains the factor.
         const auto scale =
             Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
@@ -374,7 +373,7 @@ std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid& grid, FftLibrary lib
 
 template <class Real>
 std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
-                                                 const Volume& taps, int threads,
+                                                 const ConstImageView& taps, int threads,
                                                  const ThreadScratch& scratch) {
     return std::make_shared<const FftKernel<Real>>(std::move(fft), taps, threads, scratch);
 }
@@ -383,7 +382,7 @@ std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Re
     template std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid&, FftLibrary, double, \
                                                           bool, const PlanningMemory<Real>&); \
     template std::shared_ptr<const CpuKernel> make_fft_kernel(                                \
-        std::shared_ptr<ImprovingFft<Real>>, const Volume&, int, const ThreadScratch&);
+        std::shared_ptr<ImprovingFft<Real>>, const ConstImageView&, int, const ThreadScratch&);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE

@@ -79,11 +79,10 @@ std::shared_ptr<ImprovingFft<Real>> make_fft(const FftGrid& grid, FftLibrary lib
                                              double expected_s, bool stay,
                                              const PlanningMemory<Real>& memory);
 
-/// Makes a kernel that is kept as 2D spectra. `taps` are those of the part that the block belongs
-/// to, real or complex as the data of the block are.
+/// Makes a kernel that is kept as 2D spectra. `taps` are as in Engine::prepare().
 template <class Real>
 std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
-                                                 const Volume& taps, int threads,
+                                                 const ConstImageView& taps, int threads,
                                                  const ThreadScratch& scratch);
 
 }  // namespace convolume::cpu

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "convolume/error.hpp"
 #include "core/kept_measurements.hpp"
@@ -15,6 +16,7 @@
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
+#include "gpu/runtime/transfers.hpp"
 
 namespace convolume::gpu {
 
@@ -113,6 +115,37 @@ GpuBandwidth measure_bandwidth(int number) {
     return result;
 }
 
+// Returns the rate of each direction, in bytes per second, while ordinary memory travels to and
+// from the device through staging buffers.
+static double measure_staged(int number, int host_threads) {
+    const DeviceScope scope(number);
+    constexpr index_t bytes = 2 * index_t{64} << 20;
+    Volume source({1, 1, bytes}, PixelType::uint8), target(source.shape(), source.type());
+    DeviceMemory uploaded(number, bytes), downloaded(number, bytes);
+    downloaded.clear();
+    BusGate gate(TransferGate::off);
+    StagingPool up_staging(4), down_staging(4);
+    const CudaStream up, down;
+    DeviceTimeline no_timeline(nullptr, 0, -1, up);
+    double best = 0;
+    for (int run = 0; run < 3; ++run) {
+        const auto start = Clock::now();
+        std::jthread downloading([&] {
+            const DeviceScope of_thread(number);
+            Downloader downloader({number, host_threads, &gate, &down_staging, &no_timeline}, down);
+            downloader.download(downloaded.data(), target.view());
+            downloader.finish();
+        });
+        Uploader uploader({number, host_threads, &gate, &up_staging, &no_timeline}, up);
+        uploader.upload(source.view(), uploaded.data());
+        uploader.finish();
+        downloading.join();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        best = std::max(best, static_cast<double>(bytes) / seconds);
+    }
+    return best;
+}
+
 double measure_concurrent_upload(const std::vector<int>& devices) {
     std::vector<std::unique_ptr<TransferTest>> measured;
     for (const int number : devices) measured.push_back(std::make_unique<TransferTest>(number));
@@ -168,8 +201,7 @@ TransferGate kept_transfer_gate(const std::vector<int>& devices) {
     return gate_of(rates[0], rates[1]);
 }
 
-TransferRates transfer_rates(int device) {
-    constexpr MachineRates machine;
+TransferRates direct_transfer_rates(int device) {
     // rates to the device, to the host, and both directions together
     const KeptMeasurements::Values rates =
         kept_measurements().find_or_measure("transfers of " + name_of(device), 3, [&] {
@@ -178,8 +210,20 @@ TransferRates transfer_rates(int device) {
                                             measured.both};
         });
     const double each_of_both = 0.5 * rates[2];
-    return {std::min(rates[0], each_of_both) * machine.gpu_staged_share,
-            std::min(rates[1], each_of_both) * machine.gpu_staged_share};
+    return {std::min(rates[0], each_of_both), std::min(rates[1], each_of_both)};
+}
+
+TransferRates staged_transfer_rates(int device, int host_threads) {
+    const KeptMeasurements::Values rates = kept_measurements().find_or_measure(
+        message("staged transfers of ", name_of(device), ", ", host_threads, " threads"), 1,
+        [&] { return KeptMeasurements::Values{measure_staged(device, host_threads)}; });
+    return {rates[0], rates[0]};
+}
+
+TransferRates transfer_rates(int device) {
+    constexpr MachineRates machine;
+    const TransferRates direct = direct_transfer_rates(device);
+    return {direct.to_device * machine.gpu_staged_share, direct.to_host * machine.gpu_staged_share};
 }
 
 }  // namespace convolume::gpu

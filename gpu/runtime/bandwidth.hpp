@@ -19,12 +19,17 @@ TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
 /// in an earlier one.
 TransferGate kept_transfer_gate(const std::vector<int>& devices);
 
-/// Transfer rates that engines expect, in bytes per second. Mostly both directions are in use at
-/// once, and ordinary memory passes through staging buffers. Measured once on a machine, because
-/// engines are made repeatedly.
+/// Transfer rates that engines expect, in bytes per second, if both directions are in use at once.
+/// Measured once on a machine, because engines are made repeatedly.
 struct TransferRates {
     double to_device = 0, to_host = 0;
 };
+/// Returns the rates of page-locked memory.
+TransferRates direct_transfer_rates(int device);
+/// Returns the rates of large images in ordinary memory, which `host_threads` threads for each
+/// direction copy to and from staging buffers.
+TransferRates staged_transfer_rates(int device, int host_threads);
+/// Returns the rates that staging buffers reach if other threads fill and empty them.
 TransferRates transfer_rates(int device);
 
 }  // namespace convolume::gpu

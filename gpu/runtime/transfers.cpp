@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/engine.hpp"
+#include "core/pixels/contiguous.hpp"
 #include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
@@ -67,6 +68,20 @@ void visit_pixel_size(PixelType type, const F& f) {
     }
 }
 
+// Views of at least as many bytes are copied past the caches, which have no room for them.
+constexpr index_t past_cache_bytes = index_t{32} << 20;
+
+void copy_run(const void* from, index_t bytes, void* to, bool past_cache) {
+    if (past_cache)
+        pixels::stream_copy(from, bytes, to);
+    else
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+bool goes_past_cache(const ConstImageView& view) {
+    return bytes_of(view.shape, view.type) >= past_cache_bytes;
+}
+
 // Calls use(row, at, samples), on `threads` threads, for runs along x of `count` samples of a view
 // in C order. `row` points to the first sample of a run, which is number `at` of the `count`.
 template <class Use>
@@ -80,6 +95,7 @@ void for_each_run(const ConstImageView& view, index_t first, index_t count, int 
                              auto* const row = const_cast<void*>(view.at(z, y, x));
                              use(static_cast<T*>(row), begin + at, samples);
                          });
+            pixels::stream_fence();
         });
     });
 }
@@ -168,10 +184,11 @@ BusGate::Lock BusGate::lock_bus() {
 
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
                     int threads) {
+    const bool past_cache = goes_past_cache(view);
     for_each_run(view, first, count, threads, [&](auto* row, index_t at, index_t samples) {
         auto* const to = reinterpret_cast<std::remove_pointer_t<decltype(row)>*>(target) + at;
         if (view.strides.x == 1)
-            std::memcpy(to, row, static_cast<std::size_t>(samples) * sizeof(*row));
+            copy_run(row, samples * static_cast<index_t>(sizeof(*row)), to, past_cache);
         else
             for (index_t i = 0; i < samples; ++i) to[i] = row[i * view.strides.x];
     });
@@ -179,11 +196,12 @@ void copy_from_view(const ConstImageView& view, index_t first, index_t count, ch
 
 void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
                   int threads) {
+    const bool past_cache = goes_past_cache(view);
     for_each_run(view, first, count, threads, [&](auto* row, index_t at, index_t samples) {
         const auto* const from =
             reinterpret_cast<const std::remove_pointer_t<decltype(row)>*>(source) + at;
         if (view.strides.x == 1)
-            std::memcpy(row, from, static_cast<std::size_t>(samples) * sizeof(*row));
+            copy_run(from, samples * static_cast<index_t>(sizeof(*row)), row, past_cache);
         else
             for (index_t i = 0; i < samples; ++i) row[i * view.strides.x] = from[i];
     });

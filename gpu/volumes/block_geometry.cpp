@@ -15,6 +15,9 @@ namespace {
 
 constexpr index_t mebi = index_t{1} << 20;
 
+/// Rows of taps may be padded to a multiple of this number of samples.
+constexpr index_t aligned_taps = 16;
+
 /// Factor by which a kept spectrum must be predicted to be faster.
 constexpr double least_gain_of_spectra = 1.01;
 
@@ -122,12 +125,9 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     g.source_buffer_bytes = buffer_bytes(g.pixels.source, z.loaded);
     g.target_buffer_bytes = buffer_bytes(g.pixels.target, z.kept);
     if (is_direct(block)) return;
-    const index_t taps = checked_multiply(
-        checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
-        g.sample_bytes);
-    // Compact taps and the taps of the part, which are no larger, then the gathers of planes.
-    g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
-    g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
+    g.taps_bytes = aligned(checked_multiply(
+        checked_multiply(g.kernel_planes, block.axes[1].kernel),
+        checked_multiply(round_up(block.axes[2].kernel, aligned_taps), block.sample_bytes())));
     if (g.uses_cufft) {
         g.batch_columns = g.plane;
         g.batch_bytes = g.ring_bytes;  // cuFFT's work area
@@ -180,7 +180,7 @@ index_t BlockGeometry::workspace_bytes() const {
         checked_add(checked_multiply(transfer_buffers,
                                      checked_add(source_buffer_bytes, target_buffer_bytes)),
                     lists_bytes));
-    return std::max(running, prepare_bytes);
+    return std::max(running, taps_bytes);
 }
 
 std::vector<ZWindow> BlockGeometry::windows(const BlockAxis& z) const {
@@ -287,22 +287,26 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
 
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
+    const double to_device = block.staged ? rates.staged_to_device : rates.to_device;
     const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
         const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return bytes / rate *
                (block.whole_rows ? 1 : 1 + rates.machine.gpu_row_overhead_bytes / row_bytes);
     };
-    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device);
-    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host);
+    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, to_device);
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type,
+                                 block.staged ? rates.staged_to_host : rates.to_host);
     const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
-                            double rate) {
+                            double rate, bool in_planes) {
         if (rate == 0) return 0.0;
         const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return rates.machine.file_seconds(planes * plane_bytes, rate,
-                                          block.whole_rows ? plane_bytes : row_bytes);
+                                          in_planes ? plane_bytes : row_bytes);
     };
-    times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
-    times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);
+    times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s,
+                          block.whole_rows || block.source_in_planes);
+    times.write_s =
+        file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s, block.whole_rows);
     // Boxes are read and written while they travel.
     const double in_s = std::max(times.read_s, times.to_device_s);
     const double out_s = std::max(times.write_s, times.to_host_s);
@@ -328,6 +332,14 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     times.compute_s =
         bytes / rates.memory + windows * times.z_s + launches * rates.machine.gpu_launch_s;
     if (is_direct(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
+    if (!is_direct(block)) {
+        const auto taps = static_cast<double>(g.taps_bytes);
+        times.kernel_to_device_s = taps / to_device;
+        times.kernel_s =
+            (taps + static_cast<double>(g.kernel_planes) *
+                        (2 * static_cast<double>(block.axes[1].kernel) * row + plane)) /
+            rates.memory;
+    }
 
     // The upload of the first window and the download of the last one overlap with nothing.
     const double up_first =

@@ -65,8 +65,7 @@ struct BlockGeometry {
     index_t source_buffer_bytes = 0, target_buffer_bytes = 0;  ///< bytes of one transfer buffer
     index_t transfer_buffers = 3;  ///< number of transfer buffers for each direction
     index_t lists_bytes = 0;       ///< gathers and counters
-    index_t prepare_bytes = 0;
-    index_t taps_bytes = 0;  ///< taps of a kernel that serves a single block
+    index_t taps_bytes = 0;        ///< taps of a kernel, before they are transformed
     index_t kernel_bytes = 0;
 
     index_t plane_bytes() const { return plane * sample_bytes; }
@@ -86,6 +85,7 @@ struct BlockTimes {
     double read_s, to_device_s, compute_s, to_host_s, write_s;
     double z_s;      ///< time of the pass along z of one window, which compute_s includes
     double alone_s;  ///< time from the first byte uploaded to the last byte downloaded
+    double kernel_to_device_s, kernel_s;  ///< times to upload taps and to transform them
 };
 BlockTimes block_times(const Block& block, const BlockGeometry& geometry, const DeviceRates& rates);
 

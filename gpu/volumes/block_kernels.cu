@@ -46,44 +46,6 @@ void count_reals(const void* values, index_t count, unsigned long long* counter,
     check(cudaGetLastError(), "searching for NaN");
 }
 
-template <class Real, bool complex_taps, bool complex_target>
-__global__ void fold_taps_cuda_kernel(PartKernel part, index_t plane) {
-    const auto* const taps = static_cast<const Real*>(part.taps);
-    auto* const target = static_cast<Real*>(part.target);
-    const index_t count = part.planes * plane;
-    for (index_t i = first_item(); i < count; i += item_step()) {
-        const index_t n = i / plane;
-        const index_t sample = i - n * plane;
-        double real = 0, imaginary = 0;
-        for (index_t z = n; z < part.shape.z; z += part.period) {
-            const index_t at = z * plane + sample;
-            const double a = complex_taps ? taps[2 * at] : taps[at];
-            const double b = complex_taps ? taps[2 * at + 1] : 0;
-            const double c = part.factors[2 * z], d = part.factors[2 * z + 1];
-            real += a * c - b * d;
-            imaginary += a * d + b * c;
-        }
-        if (complex_target) {
-            target[2 * i] = static_cast<Real>(real);
-            target[2 * i + 1] = static_cast<Real>(imaginary);
-        } else {
-            target[i] = static_cast<Real>(real);
-        }
-    }
-}
-
-template <class Real>
-void launch_fold_taps(const PartKernel& part, cudaStream_t stream) {
-    const index_t plane = part.shape.y * part.shape.x;
-    const unsigned blocks = grid_blocks(part.planes * plane);
-    const auto cuda_kernel = is_complex(part.taps_type) ? fold_taps_cuda_kernel<Real, true, true>
-                             : is_complex(part.target_type)
-                                 ? fold_taps_cuda_kernel<Real, false, true>
-                                 : fold_taps_cuda_kernel<Real, false, false>;
-    cuda_kernel<<<blocks, grid_threads, 0, stream>>>(part, plane);
-    check(cudaGetLastError(), "folding the kernel");
-}
-
 }  // namespace
 
 void fold(const FoldArguments& fold, cudaStream_t stream) {
@@ -100,13 +62,6 @@ void count_nonfinite(const void* pixels, PixelType type, index_t count, unsigned
         count_reals<float>(pixels, reals, counter, stream);
     else
         count_reals<double>(pixels, reals, counter, stream);
-}
-
-void make_part_kernel(const PartKernel& part, cudaStream_t stream) {
-    if (part.target_type == PixelType::float32 || part.target_type == PixelType::complex64)
-        launch_fold_taps<float>(part, stream);
-    else
-        launch_fold_taps<double>(part, stream);
 }
 
 }  // namespace convolume::gpu

@@ -36,22 +36,4 @@ void fold(const FoldArguments& fold, cudaStream_t stream);
 void count_nonfinite(const void* pixels, PixelType type, index_t count, unsigned long long* counter,
                      cudaStream_t stream);
 
-/// Arguments to make the kernel of a part of a DIF split from the compact kernel. It is modulated
-/// by the part's first frequency and folded to the part's length (decompose/part.hpp has the
-/// formula).
-struct PartKernel {
-    const void* taps = nullptr;  ///< taps of the compact kernel, contiguous
-    PixelType taps_type = PixelType::float32;
-    Shape3 shape;                     ///< shape of `taps`
-    const double* factors = nullptr;  ///< factor of every plane: real, imaginary
-    void* target = nullptr;           ///< the part's kernel: `planes` planes, contiguous
-    PixelType target_type = PixelType::float32;
-    index_t planes = 1;
-    index_t period = 1;  ///< number of planes of the part: taps beyond are folded back
-};
-
-/// Makes the kernel of a part, with floating-point pixels. A real target keeps the real part.
-///     target(n) = Σ_q taps(n + q·period) factors(n + q·period)
-void make_part_kernel(const PartKernel& part, cudaStream_t stream);
-
 }  // namespace convolume::gpu

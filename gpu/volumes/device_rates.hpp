@@ -11,10 +11,10 @@ inline constexpr int any_device = -1;
 /// Rates of a device and its bus, in bytes per second, and of the host.
 struct DeviceRates {
     int device = 0;
-    double memory = 2e12;          ///< memory rate that our passes reach
-    double multiply_adds = 28e12;  ///< peak multiply-adds per second in single precision
-    double to_device = 2e10;       ///< rate from the host's ordinary memory
-    double to_host = 2e10;
+    double memory = 2e12;                     ///< memory rate that our passes reach
+    double multiply_adds = 28e12;             ///< peak multiply-adds per second in single precision
+    double to_device = 4e10, to_host = 4e10;  ///< rates of page-locked memory
+    double staged_to_device = 2e10, staged_to_host = 2e10;  ///< rates of ordinary memory
     MachineRates machine;
 };
 

@@ -5,8 +5,6 @@
 #include <chrono>
 
 #include "convolume/error.hpp"
-#include "decompose/part.hpp"
-#include "decompose/split.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/runtime/bandwidth.hpp"
 #include "gpu/runtime/check.hpp"
@@ -23,24 +21,6 @@ namespace {
 
 // Three tasks keep the bus and the device busy: one is uploaded, one computed, one downloaded.
 constexpr int tasks_in_flight = 3;
-
-// Returns the complex factors by which the planes of the taps are multiplied for a part.
-std::vector<double> plane_factors(const Block& block, const PartId& part,
-                                  const ConstImageView& taps, bool undivided_complex) {
-    const index_t first =
-        part.count > 1
-            ? decompose::part_frequencies(undivided_complex, part.index, part.count).first
-            : 0;
-    const index_t z_grid = part.count > 1 ? part.z_grid : block.axes[0].grid;
-    std::vector<double> factors;
-    for (index_t z = 0; z < taps.shape.z; ++z) {
-        const std::complex<double> factor =
-            decompose::root_of_unity(checked_multiply(first, z), z_grid);
-        factors.push_back(factor.real());
-        factors.push_back(factor.imag());
-    }
-    return factors;
-}
 
 class GpuEngine : public Engine {
     // Runs `work`. If the device refuses memory, the limit falls, and later plans use less.
@@ -74,7 +54,7 @@ class GpuEngine : public Engine {
                                          StagingPool(staging_buffers * tasks_in_flight),
                                          TaskStreamsPool::of_device(device),
                                          {}}) {
-        const TransferRates transfers = transfer_rates(device);
+        const TransferRates transfers = direct_transfer_rates(device);
         info_.name = message("gpu:", device);
         info_.index = index;
         info_.is_gpu = info_.streams = true;
@@ -86,6 +66,9 @@ class GpuEngine : public Engine {
         rates_ = device_rates(device, rates);
         rates_.to_device = transfers.to_device;
         rates_.to_host = transfers.to_host;
+        const TransferRates staged = staged_transfer_rates(device, resources_->host_threads);
+        rates_.staged_to_device = staged.to_device;
+        rates_.staged_to_host = staged.to_host;
     }
 
     const EngineInfo& info() const override { return info_; }
@@ -122,6 +105,8 @@ class GpuEngine : public Engine {
         const BlockTimes times = block_times(block, geometry, rates_);
         BlockCost cost;
         cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
+        cost.kernel_to_device_s = times.kernel_to_device_s;
+        cost.kernel_s = times.kernel_s;
         cost.kernel_bytes = geometry.kernel_bytes;
         cost.staging_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
         cost.read_s = times.read_s;
@@ -135,13 +120,13 @@ class GpuEngine : public Engine {
         return cost;
     }
 
-    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                const ConstImageView& taps, bool once) override {
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const ConstImageView& taps,
+                                                bool once) override {
         if (!supports(block.algorithm))
             throw GpuUnavailable(message("method ", to_string(block.algorithm),
                                          " does not run on a GPU: use the CPU"));
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
-            if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
+            if (block.algorithm != Algorithm::direct) return prepare_fft(block, taps, once);
             const TaskStreamsPool::BorrowedStreams streams = resources_->streams.take();
             return std::make_shared<GpuEngineKernel>(
                 direct_taps(block, taps, resources_->memory, streams->compute), DeviceTaps{}, true);
@@ -161,81 +146,54 @@ class GpuEngine : public Engine {
     }
 
   private:
-    std::shared_ptr<const EngineKernel> prepare_fft(const Block& block, const PartId& part,
-                                                    const ConstImageView& taps, bool once) {
+    std::shared_ptr<const EngineKernel> prepare_fft(const Block& block, const ConstImageView& taps,
+                                                    bool once) {
         const BlockGeometry geometry = geometry_of(block, expected_plane_bytes(block));
         const auto transform = make_block_transform(block, geometry, resources_->device);
-
-        const bool undivided_complex =
-            is_complex(taps.type) || (block.complex_data && part.count == 1);
-        const PixelType type = block.sample_type();
         // Declared before the wait for the CUDA streams, so that memory outlives the work that uses
         // it.
         DevicePool::BorrowedMemory workspace, spectra;
-        std::vector<double> factors;
-        Volume folded_on_host;
         const TaskStreamsPool::BorrowedStreams borrowed_streams = resources_->streams.take();
         const TaskStreams& streams = *borrowed_streams;
         const WaitAtEnd wait(streams);
-        const auto upload = [&](char* target, const void* data, index_t bytes) {
-            check(fault_due(InjectedFault::transfer)
-                      ? cudaErrorUnknown
-                      : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
-                                        cudaMemcpyHostToDevice, streams.compute),
-                  "copying the kernel");
-        };
-
-        // The workspace holds the compact taps, their factors and the part's taps. Taps that are
-        // used once have separate memory, which is small.
-        const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
-        const index_t taps_bytes = bytes_of(taps.shape, taps.type);
-        const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
-        const index_t folded_at = aligned(taps_bytes) + aligned(factors_bytes);
-        const index_t folded_bytes =
-            geometry.kernel_planes * taps.shape.y * taps.shape.x * sample_bytes(type);
-        const bool fold_on_device =
-            folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
-        workspace =
-            once ? resources_->memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
-                                           "a kernel's taps")
-                 : resources_->memory.take(geometry.workspace_bytes(), "a workspace");
-        char* part_at = workspace.get();
-        if (fold_on_device) {
-            factors = plane_factors(block, part, taps, undivided_complex);
-            char* const factors_at = part_at + aligned(taps_bytes);
-            upload(part_at, taps.data, taps_bytes);
-            upload(factors_at, factors.data(), factors_bytes);
-            PartKernel folded;
-            folded.taps = part_at;
-            folded.taps_type = taps.type;
-            folded.shape = taps.shape;
-            folded.factors = reinterpret_cast<const double*>(factors_at);
-            folded.target = part_at + folded_at;
-            folded.target_type = type;
-            folded.planes = geometry.kernel_planes;
-            folded.period = part.count > 1 ? block.axes[0].grid : taps.shape.z;
-            make_part_kernel(folded, streams.compute);
-            part_at += folded_at;
-        } else {
-            // A tall kernel of many parts is folded on the host, where the result is as small as a
-            // part.
-            folded_on_host =
-                decompose::split_kernel(taps, undivided_complex, part, block.precision);
-            upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
-        }
-
-        DeviceTaps device_taps;
-        device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
-        device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
-        if (once) {
-            streams.compute.wait();
-            return std::make_shared<GpuEngineKernel>(workspace, device_taps, false);
-        }
+        // Taps that are used once have memory of their own, others are in the workspace.
+        workspace = once ? resources_->memory.take(geometry.taps_bytes, "a kernel's taps")
+                         : resources_->memory.take(geometry.workspace_bytes(), "a workspace");
+        const DeviceTaps device_taps = upload_taps(taps, geometry, workspace.get(), streams);
+        if (once) return std::make_shared<GpuEngineKernel>(workspace, device_taps, false);
         spectra = resources_->memory.take(geometry.kernel_bytes, "a kernel");
         // cuFFT's work area may overlap the taps, because it is used after they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
         return std::make_shared<GpuEngineKernel>(spectra, device_taps, true);
+    }
+
+    // Copies taps to `target`, which has geometry.taps_bytes. Returns when they are there. Padded
+    // rows travel with their padding, in one copy.
+    DeviceTaps upload_taps(const ConstImageView& taps, const BlockGeometry& geometry, char* target,
+                           const TaskStreams& streams) const {
+        DeviceTimeline no_timeline(nullptr, resources_->engine, -1, streams.upload);
+        Uploader uploader({resources_->device, resources_->host_threads, resources_->gate.get(),
+                           &resources_->up_staging, &no_timeline},
+                          streams.upload);
+        const BusGate::Lock link =
+            resources_->gate->lock_link(resources_->device, BusDirection::to_device);
+        const auto& [z, y, x] = taps.shape;
+        const index_t rows_with_padding = (z - 1) * taps.strides.z + (y - 1) * taps.strides.y + x;
+        const bool padded = taps.strides.x == 1 && taps.strides.z == y * taps.strides.y &&
+                            rows_with_padding * sample_bytes(taps.type) <= geometry.taps_bytes;
+        if (padded)
+            uploader.upload({taps.data,
+                             taps.type,
+                             {1, 1, rows_with_padding},
+                             contiguous_strides({1, 1, rows_with_padding})},
+                            target);
+        else
+            uploader.upload(taps, target);
+        uploader.finish();
+        streams.upload.wait();
+        const index_t row = padded ? taps.strides.y : x;
+        return {{target, taps.type, y * row, row}, taps.shape};
     }
 
     ExecutionReport run(const Block& block, const GpuEngineKernel& kernel, const BlockInput& input,

@@ -142,9 +142,8 @@ class JoinedEngine : public Engine {
         const SpreadBytes bytes = spread_bytes(geometry, devices_.size());
         BlockCost cost;
         // Taps are on a device only before its transfer buffers are.
-        cost.workspace_bytes =
-            checked_add(checked_add(bytes.spectra, page_bytes),
-                        std::max(transfer_bytes(geometry), geometry.prepare_bytes));
+        cost.workspace_bytes = checked_add(checked_add(bytes.spectra, page_bytes),
+                                           std::max(transfer_bytes(geometry), geometry.taps_bytes));
         cost.kernel_bytes = bytes.kernel;
         cost.staging_bytes =
             2 * staging_buffers * StagingPool::buffer_bytes * static_cast<index_t>(devices_.size());
@@ -158,8 +157,8 @@ class JoinedEngine : public Engine {
         return cost;
     }
 
-    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId&,
-                                                const ConstImageView& taps, bool) override {
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const ConstImageView& taps,
+                                                bool) override {
         if (const std::string why = why_unsuitable(block); !why.empty()) throw GpuUnavailable(why);
         return with_devices([&] {
             const BlockGeometry geometry = geometry_of(block);
@@ -232,7 +231,7 @@ class JoinedEngine : public Engine {
         };
         const BlockGeometry keeping = layout(true);
         const SpreadBytes bytes = spread_bytes(keeping, devices_.size());
-        const index_t other = std::max(transfer_bytes(keeping), keeping.prepare_bytes);
+        const index_t other = std::max(transfer_bytes(keeping), keeping.taps_bytes);
         const index_t all =
             checked_add(checked_add(bytes.spectra, bytes.kernel), checked_add(other, page_bytes));
         return limit == 0 || all <= limit ? keeping : layout(false);

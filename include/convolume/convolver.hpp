@@ -53,13 +53,20 @@ struct PlanCandidate {
     Index3 tiles{1, 1, 1};     ///< numbers of tiles along z, y, x
     index_t slab_planes = 0;   ///< output planes of each step of a walk along z; 0 without walks
     int gpus_per_block = 1;    ///< number of GPUs over whose memory each block is spread
+    index_t ring_planes = 0;   ///< planes of a streamed image that are read once for all tiles
     int tasks_in_flight = 1;   ///< number of tasks that each engine works on at once
     Shape3 grid;               ///< padded size of a block
     index_t block_bytes = 0;   ///< bytes of the largest block and its kernel
     index_t engine_bytes = 0;  ///< most bytes on the CPU or on one GPU, kernels included
     index_t host_bytes = 0;    ///< bytes of image, output, scratch volumes and CPU engines
-    /// Bytes of scratch files, for a split volume that does not fit memory.
+    /// Bytes of scratch files, for split volumes that do not fit memory.
     index_t scratch_file_bytes = 0;
+    index_t split_kernel_bytes = 0;  ///< bytes of the kernel split into parts; 0 without parts
+    bool image_in_files = false;     ///< the split image is in scratch files
+    bool kernel_in_files = false;    ///< the split kernel is in scratch files
+    /// Whether engines keep their prepared kernels for later executions. If they do not, kernels
+    /// are prepared from host memory, or from scratch files, in every execution.
+    bool keeps_kernels = true;
     /// Predicted seconds of one image, or of Options::expected_executions images if given.
     double seconds = 0;
     PlanStages stages;     ///< stages of the same number of images as `seconds`

@@ -40,15 +40,12 @@ void check(bool complex_data, Precision precision, int parts, const Shape3& grid
     const SplitLayout layout{complex_data, parts, grid.z, grid.y, grid.x};
     const Array image = random.array(grid, complex_data);
     const Array taps = random.array(kernel_shape, complex_data);
-    const Volume kernel = to_volume(taps, pixel_type(precision, complex_data));
 
     auto image_parts = split_array(image, layout, precision);
-    for (int p = 0; p < parts; ++p) {
-        const Volume part =
-            decompose::split_kernel(kernel.view(), complex_data, {p, parts, grid.z}, precision);
-        Array& image_part = image_parts[static_cast<std::size_t>(p)];
-        image_part = circular(image_part, to_array(part.view()));
-    }
+    const auto kernel_parts =
+        split_array(taps, {complex_data, parts, grid.z, kernel_shape.y, kernel_shape.x}, precision);
+    for (std::size_t p = 0; p < image_parts.size(); ++p)
+        image_parts[p] = circular(image_parts[p], kernel_parts[p]);
     const Array merged = merge_parts(image_parts, layout, grid, precision);
     CHECK(distance(circular(image, taps), merged) <
           (precision == Precision::float32 ? 1e-6 : 1e-14));

@@ -122,11 +122,11 @@ TEST_CASE("parts on a GPU travel through scratch files if host memory is too sma
         // disk.
         Convolver convolver = make();
         CHECK(convolver.plan().chosen.scratch_file_bytes == 0);
-        while (convolver.plan().chosen.scratch_file_bytes == 0) {
+        while (!convolver.plan().chosen.image_in_files) {
             options.max_host_bytes = convolver.plan().chosen.host_bytes - 1;
             convolver = make();
         }
-        CHECK(convolver.plan().chosen.scratch_file_bytes == convolver.plan().scratch_bytes);
+        CHECK(convolver.plan().chosen.scratch_file_bytes >= convolver.plan().scratch_bytes);
         TestSource source({&image});
         TestSink sink({shape, PixelType::float32});
         convolver.execute(source, sink);

@@ -92,7 +92,7 @@ TEST_CASE(
                 continue;
             walks += smaller.slab_planes < c.block.axes[0].kept;
             const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();
-            const auto kernel = engine->prepare(c.block, c.part, taps.view());
+            const auto kernel = engine->prepare(c.block, taps.view());
             for (int execution = 1; execution <= 2; ++execution) {
                 Volume target(c.block.kept(), pixel_type(c.block.precision, c.block.complex_data));
                 poison(target.view());
@@ -123,7 +123,7 @@ TEST_CASE("GPU engine: failed allocations and transfers are errors, and the next
         for (const int countdown : {1, 2}) {
             const auto engine = gpu_engine();
             const auto run = [&] {
-                const auto kernel = engine->prepare(c.block, c.part, taps.view());
+                const auto kernel = engine->prepare(c.block, taps.view());
                 engine->convolve(c.block, *kernel, c.input(source.view()), {target.view(), c.add},
                                  0, {});
             };

@@ -3,8 +3,6 @@
 
 #include <cmath>
 
-#include "tests/support/dif_reference.hpp"
-
 namespace convolume::testing {
 
 Array gather_samples(const BlockInput& input) {
@@ -26,16 +24,6 @@ Array gather_samples(const BlockInput& input) {
                 samples.values[i++] = value;
             }
     return samples;
-}
-
-Array part_kernel(const Block& block, const PartId& part, const ConstImageView& taps) {
-    const Array whole = to_array(taps);
-    if (part.count == 1) return whole;
-    // A part is complex unless it is the first part of a real problem. A first part that is complex
-    // shows that the problem is complex.
-    const bool complex_problem =
-        part.index == 0 ? block.complex_data : block.axes[0].grid * part.count == part.z_grid;
-    return dif_part(whole, part.z_grid, part.count, part.index, complex_problem);
 }
 
 Array circular_convolve(const Block& block, const Array& samples, const Array& taps) {

@@ -10,9 +10,6 @@ namespace convolume::testing {
 /// Returns the samples of a block before convolution: shape block.loaded().
 Array gather_samples(const BlockInput& input);
 
-/// Returns the block's kernel: all `taps`, or part `part` of them.
-Array part_kernel(const Block& block, const PartId& part, const ConstImageView& taps);
-
 /// Computes the circular convolution on block.grid() of samples and taps, both placed at 0, and
 /// returns its kept positions.
 Array circular_convolve(const Block& block, const Array& samples, const Array& taps);

@@ -74,19 +74,18 @@ std::string BlockCase::describe() const {
         ", grid ", to_string(block.grid()), " loaded ", to_string(block.loaded()), " kernel ",
         to_string(block.kernel()), " taps ", to_string(taps.shape), " kept ",
         to_string(block.kept()), " from ", block.axes[0].kept_begin, ",", block.axes[1].kept_begin,
-        ",", block.axes[2].kept_begin, ", part ", part.index, "/", part.count, " of ", part.z_grid,
-        ", source ", to_string(source_type), " ", to_string(source.shape), ", subtract ", subtract,
-        ", add ", add);
+        ",", block.axes[2].kept_begin, ", source ", to_string(source_type), " ",
+        to_string(source.shape), ", subtract ", subtract, ", add ", add);
 }
 
 Volume BlockCase::taps_volume() const {
-    return to_volume(taps, pixel_type(block.precision, complex_problem));
+    return to_volume(taps, pixel_type(block.precision, block.complex_data));
 }
 
 Array BlockCase::expected() const {
     const Volume volume = to_volume(source, source_type), kernel = taps_volume();
-    Array result = circular_convolve(block, gather_samples(input(volume.view())),
-                                     part_kernel(block, part, kernel.view()));
+    Array result =
+        circular_convolve(block, gather_samples(input(volume.view())), to_array(kernel.view()));
     for (Complex& value : result.values) value += block.complex_data ? add : add.real();
     return result;
 }
@@ -108,8 +107,6 @@ BlockCase random_fft_case(Random& random) {
         axis.kept = random.chance(0.3) ? axis.grid : random.integer(1, axis.grid);
         axis.kept_begin = random.integer(0, axis.grid - axis.kept);
     }
-    c.part.z_grid = c.block.axes[0].grid;
-    c.complex_problem = c.block.complex_data;
     fill(random, c, c.block.kernel());
     return c;
 }
@@ -127,29 +124,17 @@ BlockCase random_space_case(Random& random, Algorithm algorithm) {
                                   random.integer(begin + 1, image + kernel - 1)};
         axis = block_axis(axis_window(problem, problem.out_begin, problem.out_end));
     }
-    c.part.z_grid = c.block.axes[0].grid;
-    c.complex_problem = c.block.complex_data;
     fill(random, c, c.block.kernel());
     return c;
 }
 
 BlockCase random_part_case(Random& random) {
     BlockCase c = random_fft_case(random);
-    const bool complex_problem = c.block.complex_data;
-    const int parts = random.pick({2, 4, 8, 16});
-    const int index = static_cast<int>(random.integer(0, parts - 1));
-    const index_t z_grid = 2 * parts * random.pick<index_t>({1, 2, 3, 5});
     BlockAxis& z = c.block.axes[0];
-    z.grid = complex_problem || index == 0 ? z_grid / parts : z_grid / (2 * parts);
     z.loaded = z.kept = z.grid;
     z.kept_begin = 0;
-    Shape3 taps = c.block.kernel();
-    taps.z = random.integer(1, z_grid);
-    z.kernel = std::min(taps.z, z.grid);
-    c.complex_problem = complex_problem;
-    c.block.complex_data = complex_problem || index > 0;
-    c.part = {index, parts, z_grid};
-    fill(random, c, taps);
+    z.kernel = random.integer(1, z.grid);
+    fill(random, c, c.block.kernel());
     return c;
 }
 
@@ -161,7 +146,6 @@ BlockCase plain_case(Random& random, const Shape3& grid, const Shape3& kernel,
         c.block.axes[static_cast<std::size_t>(a)] = {grid[a], grid[a], kernel[a], 0, grid[a]};
         c.gather[static_cast<std::size_t>(a)] = identity(grid[a]);
     }
-    c.part.z_grid = grid.z;
     c.source = random.array(grid, false);
     c.source_type = pixel_type(precision, false);
     c.block.source_type = c.block.target_type = c.source_type;

@@ -11,12 +11,9 @@ namespace convolume::testing {
 
 struct BlockCase {
     Block block;
-    PartId part;
     Array source;  ///< samples in coordinates of the image
     PixelType source_type = PixelType::float32;
     Array taps;
-    /// Whether the problem before the split is complex. The taps are then complex, too.
-    bool complex_problem = false;
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;
     Complex add = 0;
@@ -34,7 +31,8 @@ struct BlockCase {
 BlockCase random_fft_case(Random& random);
 /// Draws a block for direct or separable sums: a random window of a convolution.
 BlockCase random_space_case(Random& random, Algorithm algorithm);
-/// Draws a block for Fourier transforms that is one part of a random DIF split.
+/// Draws a block for Fourier transforms as it is for a part of a DIF split: along z, everything is
+/// loaded and kept.
 BlockCase random_part_case(Random& random);
 
 /// Returns a real block of given sizes whose gather reads all samples in order.

@@ -62,10 +62,10 @@ BlockCost ReferenceEngine::estimate(const Block& block) const {
     return cost;
 }
 
-std::shared_ptr<const EngineKernel> ReferenceEngine::prepare(const Block& block, const PartId& part,
+std::shared_ptr<const EngineKernel> ReferenceEngine::prepare(const Block&,
                                                              const ConstImageView& taps, bool) {
     auto kernel = std::make_shared<ReferenceKernel>();
-    kernel->taps = part_kernel(block, part, taps);
+    kernel->taps = to_array(taps);
     return kernel;
 }
 

@@ -22,8 +22,8 @@ class ReferenceEngine : public Engine {
 
     const EngineInfo& info() const override { return info_; }
     BlockCost estimate(const Block& block) const override;
-    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                const ConstImageView& taps, bool once) override;
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const ConstImageView& taps,
+                                                bool once) override;
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override;

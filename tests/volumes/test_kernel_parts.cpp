@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the parts of kernels with the definition of a split, in memory and in scratch files.
+
+#include "tests/catch.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/dif_reference.hpp"
+#include "tests/support/random.hpp"
+#include "volumes/kernel_parts.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+TEST_CASE("parts of a kernel are those of the padded kernel", "[parts]") {
+    Random random(test_seed("kernel parts"));
+    for (int trial = 0; trial < 60; ++trial) {
+        TaskPlan plan;
+        const int parts = random.pick({2, 4, 8, 16});
+        const index_t grid = 2 * parts * random.integer(1, 4);
+        ConvolutionProblem& problem = plan.problem;
+        problem.complex_data = random.chance(0.5);
+        problem.precision = random.pick({Precision::float32, Precision::float64});
+        problem.kernel = {random.integer(1, grid), random.integer(1, 4), random.integer(1, 40)};
+        problem.image = {grid, 5, 6};
+        for (int a = 0; a < 3; ++a)
+            problem.output.end[a] = problem.image[a] + problem.kernel[a] - 1;
+        plan.chosen.parts = parts;
+        plan.chosen.kernel_in_files = random.chance(0.5);
+        plan.scratch.z = grid;
+        INFO(parts << " parts of " << grid << " planes, kernel " << to_string(problem.kernel)
+                   << (problem.complex_data ? ", complex" : ", real")
+                   << (plan.chosen.kernel_in_files ? ", in files" : ""));
+        const Array taps = random.array(problem.kernel, problem.complex_data);
+        const auto kernel = std::make_shared<const Volume>(
+            to_volume(taps, pixel_type(problem.precision, problem.complex_data)));
+        KernelParts split(plan, kernel, 2, "");
+        for (int p = parts - 1; p >= 0; --p) {
+            const Array whole = dif_part(taps, grid, parts, p, problem.complex_data);
+            const KernelParts::PartTaps part = split.part(p, {});
+            REQUIRE(is_complex(part.view.type) == (problem.complex_data || p > 0));
+            const Shape3 shape{std::min(problem.kernel.z, whole.shape.z), problem.kernel.y,
+                               problem.kernel.x};
+            REQUIRE(part.view.shape == shape);
+            Array want(shape);  // the other planes of the part are zero
+            for (index_t z = 0; z < whole.shape.z; ++z)
+                for (index_t y = 0; y < shape.y; ++y)
+                    for (index_t x = 0; x < shape.x; ++x)
+                        if (z < shape.z)
+                            want(z, y, x) = whole(z, y, x);
+                        else
+                            REQUIRE(std::abs(whole(z, y, x)) < 1e-12);
+            const auto comparison = compare(want, to_array(part.view), norm(taps));
+            INFO("part " << p << "\n" << comparison.report);
+            CHECK(comparison.within(problem.precision));
+            if (random.chance(0.2)) split.release();  // parts are made again
+        }
+    }
+}
