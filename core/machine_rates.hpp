@@ -2,8 +2,8 @@
 #pragma once
 // Time constants of the predictions. Those that differ most from machine to machine are measured by
 // `convolume doctor --calibrate` and kept in the cache folder. The others are built in (AMD EPYC of
-// family 26, H200). Costs of transforms by length are in other files: core/fft_size.cpp (CPU),
-// gpu/fft/length_rates.hpp and deconvolve/executors/element_passes.hpp.
+// family 26, H200). Costs by length are in other files: core/fft_length_costs.hpp (grids on the
+// CPU), gpu/fft/length_rates.hpp and deconvolve/executors/element_passes.hpp.
 
 #include <array>
 #include <filesystem>
@@ -82,8 +82,7 @@ struct GpuFilterTimes {
 struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // compute.
-    /// Time for a sample in a row of real samples, divided by its cost in core/fft_size.cpp.
-    double row_fft_s = 1e-9;
+    double row_fft_s = 0.9e-9;     ///< time for a complex sample of a real row, for any length
     double column_fft_s = 0.7e-9;  ///< time for a sample in a column in cache, for any length
     double strided_s = 0.5e-9;     ///< time to load or store a sample of a column in memory
     double row_s = 0.25e-9;        ///< time to load or store a sample of an image row

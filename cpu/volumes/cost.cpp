@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/fft_size.hpp"
 #include "cpu/fft/column_fft.hpp"
 #include "cpu/fft/fft_plan.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
@@ -32,9 +31,7 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
         static_cast<double>(block.axes[1].loaded * z.loaded + block.axes[1].kept * z.kept);
     const auto plane_samples = static_cast<double>(layout.plane);
 
-    const double x_pass =
-        rows * row_samples *
-        (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s);
+    const double x_pass = rows * row_samples * (rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
     const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
     // Two forward transforms, one inverse, and a product that takes a third of a transform.
@@ -50,8 +47,7 @@ double fft_kernel_seconds(const Block& block, const MachineRates& rates, double 
     const auto planes = static_cast<double>(std::min(block.axes[0].kernel, block.axes[0].grid));
     const auto rows = planes * static_cast<double>(block.axes[1].kernel);
     return size_factor *
-           (rows * static_cast<double>(layout.half_x) *
-                (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s) +
+           (rows * static_cast<double>(layout.half_x) * (rates.row_fft_s + 2 * rates.row_s) +
             planes * static_cast<double>(layout.plane) *
                 (rates.column_fft_s + 2 * rates.strided_s));
 }
@@ -226,7 +222,7 @@ double row_fft_s(int threads, index_t length) {
         for (index_t i = 0; i < repeats; ++i)
             plan.execute(reinterpret_cast<float*>(memory), memory + count * row / 2);
     });
-    return seconds / static_cast<double>(repeats * count * half) / fft_cost_per_sample(length);
+    return seconds / static_cast<double>(repeats * count * half);
 }
 
 // Returns the mean over some lengths that images often have.
