@@ -9,7 +9,7 @@ namespace convolume {
 
 index_t Engine::good_length(int axis, index_t least, int parts, bool complex_data,
                             Precision) const {
-    return good_fft_size(least, length_multiple(axis, parts, complex_data));
+    return good_fft_size(least, length_multiple(axis, parts, complex_data), axis, complex_data);
 }
 
 bool Engine::is_good_length(int axis, index_t length, int parts, bool complex_data,

@@ -28,7 +28,7 @@ PairAxes pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps
         axis.taps = used.count();
         axis.shift -= used.begin;
         // Transforms of real rows have even lengths.
-        axis.grid = good_fft_size(axis.least_grid(), a == 2 ? 2 : 1);
+        axis.grid = good_fft_size(axis.least_grid(), a == 2 ? 2 : 1, a, false);
     }
     return axes;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "core/fft_size.hpp"
@@ -32,16 +33,18 @@ TEST_CASE("7-smooth numbers are recognized") {
 }
 
 TEST_CASE("good sizes are smooth multiples, large enough and not wasteful") {
-    for (const index_t step : {1, 2, 4, 6, 8, 16, 32, 35, 49})
-        for (index_t n = 1; n <= 2100; ++n) {
-            const index_t size = good_fft_size(n, step);
-            INFO("n " << n << " step " << step << " size " << size);
-            REQUIRE(size >= n);
-            REQUIRE(size % step == 0);
-            REQUIRE(is_7_smooth(size));
-            // At most 50 % above n (or above the step): sizes are not padded to a power of two.
-            REQUIRE(2 * size <= 3 * (n + step));
-        }
+    for (const auto [axis, is_complex] :
+         {std::pair{0, false}, std::pair{1, false}, std::pair{2, false}, std::pair{2, true}})
+        for (const index_t step : {1, 2, 4, 6, 8, 16, 32, 35, 49})
+            for (index_t n = 1; n <= 2100; ++n) {
+                const index_t size = good_fft_size(n, step, axis, is_complex);
+                INFO("n " << n << " step " << step << " axis " << axis << " size " << size);
+                REQUIRE(size >= n);
+                REQUIRE(size % step == 0);
+                REQUIRE(is_7_smooth(size));
+                // At most 50 % above n (or above the step): sizes are not padded to a power of two.
+                REQUIRE(2 * size <= 3 * (n + step));
+            }
 }
 
 TEST_CASE("good sizes never cost more than the next smooth number") {
@@ -53,25 +56,12 @@ TEST_CASE("good sizes never cost more than the next smooth number") {
     }
 }
 
-TEST_CASE("costs are positive and near the unit at length 1024") {
-    CHECK(fft_cost_per_sample(1024) > 0.9);
-    CHECK(fft_cost_per_sample(1024) < 1.1);
-    for (const index_t n : smooth_numbers(20000)) {
-        INFO(n);
-        const double cost = fft_cost_per_sample(n);
-        REQUIRE((cost > 0 || n == 1));
-        REQUIRE(cost < 20);
-    }
-    CHECK_THROWS_AS(fft_cost_per_sample(11), InvalidArgument);
-    CHECK_THROWS_AS(fft_cost_per_sample(0), InvalidArgument);
-    CHECK(fft_cost_per_sample(index_t{1} << 40) > 0);
-}
-
 TEST_CASE("good sizes end at 2^58") {
     const index_t limit = index_t{1} << 58;
-    CHECK(good_fft_size(limit) == limit);
+    CHECK(good_fft_size(limit) >= limit);
     CHECK(good_fft_size(limit - 1) >= limit - 1);
-    CHECK(good_fft_size(limit, 1024) == limit);
+    CHECK(good_fft_size(limit, 1024) >= limit);
+    CHECK(good_fft_size(limit, 1024) % 1024 == 0);
     CHECK_THROWS_AS(good_fft_size(limit + 1), InvalidArgument);
     CHECK_THROWS_AS(good_fft_size(0), InvalidArgument);
     CHECK_THROWS_AS(good_fft_size(-5), InvalidArgument);
