@@ -20,7 +20,9 @@ struct RankOne {
 /// Returns the factors of a real kernel if their product equals the kernel within the rounding of
 /// `precision`: relative L2 distance below 1e-7 (float32) or 1e-15 (float64). The method is
 /// alternating least squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J.
-/// Matrix Anal. Appl. 21, 2000, the rank-1 case).
-std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision);
+/// Matrix Anal. Appl. 21, 2000, the rank-1 case). `peak` is the index of a largest magnitude; it is
+/// searched if it is outside the kernel.
+std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision,
+                                    const Index3& peak = {-1, -1, -1});
 
 }  // namespace convolume

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks of callers' arrays for null pointers, and loops over samples of any type.
+// Checks of callers' arrays for null pointers, and loops over rows of any type.
+
+#include <algorithm>
+#include <type_traits>
 
 #include "convolume/image_view.hpp"
-#include "core/stop_scope.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -24,20 +27,38 @@ inline void check_memory(const void* from, const char* from_name, const void* to
                                       " points to no memory (null): allocate it first"));
 }
 
-/// Calls f(sample, {z, y, x}) for every sample; `sample` has the view's pixel type. Throws
-/// Cancelled.
+/// Returns the number of groups of rows, of about 64 Ki samples each, that threads share. It
+/// depends on the shape alone, so that sums over groups do not depend on the number of threads.
+inline index_t row_groups(const Shape3& shape) {
+    constexpr index_t group_samples = index_t{1} << 16;
+    const index_t rows = shape.z * shape.y;
+    return std::clamp(rows * shape.x / group_samples, std::min<index_t>(rows, 1), rows);
+}
+
+/// Calls f(row, stride, z, y, group) for every row of the view. `row` points to its first sample,
+/// of the view's pixel type, and further ones are `stride` apart. The type of `stride` is
+/// std::integral_constant if that is 1, so that loops over adjacent samples are vectorized.
+///
+/// `groups` is at most the number of rows. The rows of a group are consecutive, and visited in
+/// order by one thread. Up to `threads` threads share the groups. Throws Cancelled.
 template <class F>
-void for_each_sample(const ConstImageView& view, const F& f) {
+void for_each_row(const ConstImageView& view, index_t groups, int threads, const F& f) {
+    const index_t height = view.shape.y, rows = view.shape.z * height;
     visit_pixel_type(view.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < view.shape.z; ++z) {
-            throw_if_stopped();
-            for (index_t y = 0; y < view.shape.y; ++y) {
-                const T* const row = static_cast<const T*>(view.at(z, y, 0));
-                for (index_t x = 0; x < view.shape.x; ++x)
-                    f(row[x * view.strides.x], Index3{z, y, x});
-            }
-        }
+        const auto run = [&](auto stride) {
+            parallel_for(groups, threads, [&](index_t group, int) {
+                for (index_t row = group * rows / groups; row < (group + 1) * rows / groups;
+                     ++row) {
+                    const index_t z = row / height, y = row % height;
+                    f(static_cast<const T*>(view.at(z, y, 0)), stride, z, y, group);
+                }
+            });
+        };
+        if (view.strides.x == 1)
+            run(std::integral_constant<index_t, 1>());
+        else
+            run(view.strides.x);
     });
 }
 

@@ -63,18 +63,20 @@ struct Convolver::Impl {
     }
 
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-         const EngineChoice& choice, PixelType image_type, PixelType output_type)
-        : Impl(image, taps, opts, image_type, output_type) {
+         const EngineChoice& choice, PixelType image_type, PixelType output_type,
+         Volume* given_up = nullptr)
+        : Impl(image, taps, opts, image_type, output_type, given_up) {
         choose_engines(choice);
         if (!current_runner) current_runner = make_runner();
     }
 
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts, PixelType image_type,
-         PixelType output_type)
-        : options(opts), resolved(resolve_problem(image, taps, opts, image_type, output_type)) {
+         PixelType output_type, Volume* given_up = nullptr)
+        : options(opts),
+          resolved(resolve_problem(image, taps, opts, image_type, output_type, given_up)) {
         resolved.problem.rank1_kernel =
             may_sum_in_space() && !resolved.problem.complex_data &&
-            factor_rank1(resolved.taps->view(), options.precision).has_value();
+            factor_rank1(resolved.taps->view(), options.precision, resolved.peak).has_value();
     }
 
     /// Makes the engines. If those of the CPU end before GPUs start, their plan is the current one.
@@ -336,6 +338,10 @@ Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
                      PixelType output_type)
     : Convolver(
           std::make_unique<Impl>(image_shape, kernel, options, engines, image_type, output_type)) {}
+Convolver::Convolver(const Shape3& image_shape, Volume kernel, const Options& options,
+                     const EngineChoice& engines, PixelType image_type, PixelType output_type)
+    : Convolver(std::make_unique<Impl>(image_shape, kernel.view(), options, engines, image_type,
+                                       output_type, &kernel)) {}
 Convolver::Convolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Convolver::~Convolver() = default;
 Convolver::Convolver(Convolver&&) noexcept = default;

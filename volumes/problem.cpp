@@ -3,9 +3,12 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/kernel_survey.hpp"
+#include "core/threads.hpp"
 #include "core/views.hpp"
 #include "volumes/adjoint.hpp"
 
@@ -13,9 +16,9 @@ namespace convolume {
 
 namespace {
 
-// Sums and peak of a kernel.
+// A kernel before normalization, and its factor.
 struct KernelStatistics {
-    double sum = 0;                   ///< real part of the sum, before normalization
+    KernelSurvey survey;
     std::complex<double> factor = 1;  ///< factor that normalizes the kernel
     std::complex<double> normalized_sum = 0;
     double normalized_peak = 0;  ///< largest magnitude after normalization
@@ -27,11 +30,6 @@ std::complex<double> as_complex(T value) {
         return {static_cast<double>(value.real()), static_cast<double>(value.imag())};
     else
         return static_cast<double>(value);
-}
-
-// Returns |value|. std::abs() of a complex number is slow, also if its imaginary part is 0.
-double magnitude_of(const std::complex<double>& value) {
-    return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
 
 ConstImageView reversed(const ConstImageView& view) {
@@ -49,29 +47,17 @@ KernelStatistics check_kernel(const ConstImageView& kernel, KernelNormalization 
             throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
                                           kernel.shape[a],
                                           ": it needs at least 1 sample on every axis"));
-    check_memory(kernel, "the kernel");
-    KernelStatistics statistics;
-    std::complex<double> sum = 0;
-    std::complex<double> peak = 0;
-    double magnitude = 0, most = 0;
-    for_each_sample(kernel, [&](const auto& sample, const Index3& at) {
-        const std::complex<double> value = as_complex(sample);
-        if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
-            throw BadData(message("the kernel holds ", value.real(), " at z,y,x = ",
-                                  to_string(at, ","), ": replace it by a finite number"));
-        sum += value;
-        const double own = magnitude_of(value);
-        magnitude += own;
-        if (own > most) {
-            most = own;
-            peak = value;
-        }
-    });
-    if (peak == 0.0)
+    KernelStatistics statistics{survey_kernel(kernel, thread_count(0))};
+    const KernelSurvey& survey = statistics.survey;
+    if (survey.nonfinite)
+        throw BadData(message("the kernel holds ", survey.nonfinite_value,
+                              " at z,y,x = ", to_string(*survey.nonfinite, ","),
+                              ": replace it by a finite number"));
+    if (survey.most == 0)
         throw BadData(
             "the kernel is zero everywhere: check that the right file or channel was given");
 
-    statistics.sum = sum.real();
+    const std::complex<double> sum = survey.sum;
     switch (normalization) {
         case KernelNormalization::none:
             break;
@@ -80,54 +66,66 @@ KernelStatistics check_kernel(const ConstImageView& kernel, KernelNormalization 
             if (std::abs(sum) <=
                 (kernel.type == PixelType::float64 || kernel.type == PixelType::complex128 ? 1e-12
                                                                                            : 1e-6) *
-                    magnitude)
+                    survey.magnitudes)
                 throw BadData(
                     "the kernel's sum is 0, so it cannot be normalized to 1: choose normalization "
                     "peak or none");
             statistics.factor = 1.0 / sum;
             break;
         case KernelNormalization::peak:
-            statistics.factor = 1.0 / std::abs(peak);
+            statistics.factor = 1.0 / survey.most;
             break;
     }
     statistics.normalized_sum = sum * statistics.factor;
-    statistics.normalized_peak = std::abs(peak * statistics.factor);
+    statistics.normalized_peak = survey.most * std::abs(statistics.factor);
     return statistics;
+}
+
+// Returns a sample times the factor, conjugated if `flip` is set.
+template <class T, class S>
+T tap_of(const S& sample, const std::complex<double>& factor, bool flip) {
+    // Real kernels have a real factor. Products of complex numbers are slow.
+    if constexpr (std::is_floating_point_v<T> && std::is_arithmetic_v<S>)
+        return static_cast<T>(static_cast<double>(sample) * factor.real());
+    std::complex<double> value = as_complex(sample);
+    value *= factor;
+    if (flip) value = std::conj(value);
+    if constexpr (std::is_floating_point_v<T>)
+        return static_cast<T>(value.real());
+    else
+        return {static_cast<typename T::value_type>(value.real()),
+                static_cast<typename T::value_type>(value.imag())};
 }
 
 // Returns the samples of `box` of the kernel, normalized and converted to `type`. With `flip` the
 // kernel is first flipped along all axes and conjugated, and `box` refers to the flipped kernel.
+// The taps take the memory of `given_up`, which holds the kernel unless it is null, if they fit.
 // Throws BadData if `type` cannot hold the peak of the kernel.
 Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& statistics, bool flip,
-                       const Box3& box, PixelType type) {
+                       const Box3& box, PixelType type, Volume* given_up) {
     const bool single = type == PixelType::float32 || type == PixelType::complex64;
     if (single && (statistics.normalized_peak > std::numeric_limits<float>::max() ||
                    statistics.normalized_peak < std::numeric_limits<float>::min()))
         throw BadData(message("the kernel's peak is ", statistics.normalized_peak,
                               ", beyond what float32 holds: normalize it, or compute in float64"));
-    Volume taps(box.shape(), type);
+    const bool in_place =
+        given_up != nullptr && !flip && box.shape() == kernel.shape && type == kernel.type;
+    Volume taps = in_place ? std::move(*given_up) : Volume(box.shape(), type);
+    const Shape3& shape = taps.shape();
+    const std::complex<double> factor = statistics.factor;
+    if (in_place && factor == 1.0) return taps;
     const ConstImageView source = subview(flip ? reversed(kernel) : kernel, box);
     visit_pixel_type(type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (requires(T value) { value.imag(); } || std::is_floating_point_v<T>) {
             T* const elements = taps.elements<T>();
-            const Index3 strides = contiguous_strides(taps.shape());
-            for_each_sample(source, [&](const auto& sample, const Index3& at) {
-                T& tap = elements[at.z * strides.z + at.y * strides.y + at.x];
-                // Real kernels have a real factor. Products of complex numbers are slow.
-                if constexpr (std::is_floating_point_v<T> && !requires { sample.imag(); }) {
-                    tap = static_cast<T>(static_cast<double>(sample) * statistics.factor.real());
-                    return;
-                }
-                std::complex<double> value = as_complex(sample);
-                value *= statistics.factor;
-                if (flip) value = std::conj(value);
-                if constexpr (std::is_floating_point_v<T>)
-                    tap = static_cast<T>(value.real());
-                else
-                    tap = {static_cast<typename T::value_type>(value.real()),
-                           static_cast<typename T::value_type>(value.imag())};
-            });
+            for_each_row(source, row_groups(shape), thread_count(0),
+                         [&](const auto* row, auto stride, index_t z, index_t y, index_t) {
+                             T* const out = elements + (z * shape.y + y) * shape.x;
+#pragma omp simd
+                             for (index_t x = 0; x < shape.x; ++x)
+                                 out[x] = tap_of<T>(row[x * stride], factor, flip);
+                         });
         } else {
             throw InternalError("taps are floating-point numbers");
         }
@@ -135,70 +133,18 @@ Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& sta
     return taps;
 }
 
-// Calls f(|sample|, {z, y, x}) for every sample of the kernel.
-template <class F>
-void for_each_magnitude(const ConstImageView& kernel, const F& f) {
-    check_memory(kernel, "the kernel");
-    for_each_sample(kernel, [&](const auto& sample, const Index3& at) {
-        if constexpr (requires { sample.imag(); })
-            f(static_cast<double>(std::abs(sample)), at);
-        else
-            f(std::abs(static_cast<double>(sample)), at);
-    });
-}
-
-index_t distance_squared(const Index3& a, const Index3& b) {
-    index_t sum = 0;
-    for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - b[axis]) * (a[axis] - b[axis]);
-    return sum;
-}
-
 Index3 middle_of(const Shape3& shape) {
     return {shape.z / 2, shape.y / 2, shape.x / 2};
-}
-
-// Rounds to the nearest index. Half-way positions are rounded up, as the middle k/2 is, also if
-// rounding errors have made them a little less.
-Index3 rounded(const std::array<double, 3>& position) {
-    Index3 index;
-    for (int a = 0; a < 3; ++a)
-        index[a] = static_cast<index_t>(position[static_cast<std::size_t>(a)] + 0.5 + 1e-6);
-    return index;
 }
 
 }  // namespace
 
 Index3 kernel_peak(const ConstImageView& kernel) {
-    check_memory(kernel, "the kernel");
-    const Index3 middle = middle_of(kernel.shape);
-    double highest = -1;
-    Index3 peak;
-    for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {
-        const bool nearer =
-            magnitude == highest && distance_squared(at, middle) < distance_squared(peak, middle);
-        if (magnitude > highest || nearer) {
-            highest = magnitude;
-            peak = at;
-        }
-    });
-    return peak;
+    return survey_kernel(kernel, thread_count(0)).peak;
 }
 
 std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
-    check_memory(kernel, "the kernel");
-    double sum = 0;
-    std::array<double, 3> moment{};
-    for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {
-        sum += magnitude;
-        for (int a = 0; a < 3; ++a)
-            moment[static_cast<std::size_t>(a)] += magnitude * static_cast<double>(at[a]);
-    });
-    if (!(sum > 0) || !std::isfinite(sum))
-        throw BadData(
-            "a kernel that is zero everywhere, or not finite, has no centroid: check "
-            "that the right file was given, or choose another center");
-    for (double& value : moment) value /= sum;
-    return moment;
+    return centroid_of(survey_kernel(kernel, thread_count(0)));
 }
 
 Volume unwrapped_kernel(const ConstImageView& kernel) {
@@ -218,26 +164,16 @@ Volume unwrapped_kernel(const ConstImageView& kernel) {
             to.end[a] = upper ? middle[a] : shape[a];
         }
         const ConstImageView part = subview(kernel, from);
-        if (element_count(part.shape) > 0) convert_pixels(part, subview(unwrapped.view(), to));
+        if (element_count(part.shape) > 0) convert_pixels(part, subview(unwrapped.view(), to), 0);
     }
     return unwrapped;
 }
 
 Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
     using Kind = KernelCenter::Kind;
-    Index3 index = center.index;
-    if (center.kind == Kind::peak) index = kernel_peak(kernel);
-    if (center.kind == Kind::centroid) index = rounded(kernel_centroid(kernel));
-    for (int a = 0; a < 3; ++a) {
-        if (center.kind == Kind::middle) index[a] = kernel.shape[a] / 2;
-        if (center.kind == Kind::scipy) index[a] = (kernel.shape[a] - 1) / 2;
-        if (center.kind == Kind::corner) index[a] = 0;
-        if (index[a] < 0 || index[a] >= kernel.shape[a])
-            throw InvalidArgument(message(
-                "the kernel's center ", index[a], " along ", axis_name(a), " lies outside its ",
-                kernel.shape[a], " samples: give an index from 0 to ", kernel.shape[a] - 1));
-    }
-    return index;
+    const bool needs_samples = center.kind == Kind::peak || center.kind == Kind::centroid;
+    return center_index(center, kernel.shape,
+                        needs_samples ? survey_kernel(kernel, thread_count(0)) : KernelSurvey());
 }
 
 namespace {
@@ -288,23 +224,29 @@ Box3 used_taps(const ConvolutionProblem& problem) {
 }  // namespace
 
 ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kernel,
-                                const Options& options, PixelType image_type,
-                                PixelType output_type) {
+                                const Options& options, PixelType image_type, PixelType output_type,
+                                Volume* given_up) {
     const KernelStatistics statistics = check_kernel(kernel, options.normalization);
-    if (options.center.kind == KernelCenter::Kind::corner) {
-        Options centered = options;
-        centered.center = {};
-        return resolve_problem(image, unwrapped_kernel(kernel).view(), centered, image_type,
-                               output_type);
-    }
     check_request(image, options);
     const bool adjoint = options.operation == Operation::adjoint;
-    Index3 center = center_index(options.center, kernel);
+    Index3 center, peak = statistics.survey.peak;
+    ConstImageView natural_order = kernel;
+    Volume unwrapped;
+    if (options.center.kind == KernelCenter::Kind::corner) {
+        unwrapped = unwrapped_kernel(kernel);
+        natural_order = unwrapped.view();
+        if (given_up != nullptr) *given_up = Volume();
+        given_up = &unwrapped;
+        center = middle_of(kernel.shape);
+        for (int a = 0; a < 3; ++a) peak[a] = (peak[a] + center[a]) % kernel.shape[a];
+    } else {
+        center = center_index(options.center, kernel.shape, statistics.survey);
+    }
     if (options.operation == Operation::correlate)
         for (int a = 0; a < 3; ++a) center[a] = kernel.shape[a] - 1 - center[a];
 
     ResolvedProblem resolved;
-    resolved.kernel_sum = statistics.sum;
+    resolved.kernel_sum = statistics.survey.sum.real();
     resolved.folds = adjoint && continues_outside(options.boundary.kind);
     ConvolutionProblem& problem = resolved.problem;
     problem.kernel = kernel.shape;
@@ -320,8 +262,14 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     // A folding adjoint runs as a convolution into the continued image, which is folded afterwards.
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     problem.output_type = resolved.folds ? natural : output_type;
-    resolved.taps = std::make_shared<const Volume>(normalized_taps(
-        kernel, statistics, options.operation != Operation::convolve, used_taps(problem), natural));
+    const bool flip = options.operation != Operation::convolve;
+    const Box3 used = used_taps(problem);
+    resolved.taps = std::make_shared<const Volume>(
+        normalized_taps(natural_order, statistics, flip, used, natural, given_up));
+    if (given_up != nullptr) *given_up = Volume();
+    for (int a = 0; a < 3; ++a)
+        peak[a] = (flip ? kernel.shape[a] - 1 - peak[a] : peak[a]) - used.begin[a];
+    resolved.peak = peak;
     // Counts the bytes of the taps, which are kept for engines, and of a folded output, which the
     // plan does not count.
     const index_t caller_bytes =

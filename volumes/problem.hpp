@@ -45,10 +45,11 @@ struct ResolvedProblem {
     ConvolutionProblem problem;
     /// Taps in the type that engines take, trimmed as the windows of the problem say.
     std::shared_ptr<const Volume> taps;
-    double kernel_sum = 0;         ///< real part of the sum of the kernel, before it is normalized
-    Shape3 input_shape;            ///< shape of the input of an execution
-    Shape3 output_shape;           ///< shape of the output of an execution
-    double subtract = 0;           ///< value to subtract from the input, for a constant boundary
+    Index3 peak;            ///< index in `taps` of a largest magnitude, or outside if it is trimmed
+    double kernel_sum = 0;  ///< real part of the sum of the kernel, before it is normalized
+    Shape3 input_shape;     ///< shape of the input of an execution
+    Shape3 output_shape;    ///< shape of the output of an execution
+    double subtract = 0;    ///< value to subtract from the input, for a constant boundary
     std::complex<double> add = 0;  ///< value to add to the result, for a constant boundary
     /// Whether the result of `problem` is a continued image that is folded afterwards
     /// (adjoint.hpp). This holds for an adjoint whose boundary continues the image.
@@ -58,10 +59,10 @@ struct ResolvedProblem {
 };
 
 /// Resolves the problem that a Convolver is made of. Throws InvalidArgument and BadData as its
-/// constructor does.
+/// constructor does. `given_up` is null, or holds the kernel: its memory is then used or released.
 ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kernel,
-                                const Options& options, PixelType image_type,
-                                PixelType output_type);
+                                const Options& options, PixelType image_type, PixelType output_type,
+                                Volume* given_up = nullptr);
 
 /// Throws InvalidArgument for complex results that are to be stored as a real type.
 void check_result_type(bool complex_data, PixelType type);

@@ -118,6 +118,18 @@ class CONVOLUME_API Convolver {
     Convolver(const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
               const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
               PixelType output_type = PixelType::float32);
+    /// Plans as the other constructor does, and throws the same, but takes over the kernel's
+    /// memory. The kernel is not copied if its type is natural_output_type(), the operation is
+    /// Operation::convolve, and all its samples reach the output.
+    /// @code{.cpp}
+    /// Volume kernel({3, 3, 3}, PixelType::float32);
+    /// kernel.elements<float>()[13] = 1;
+    /// const Convolver identity({32, 64, 64}, std::move(kernel));
+    /// assert(identity.kernel_sum() == 1);
+    /// @endcode
+    Convolver(const Shape3& image_shape, Volume kernel, const Options& options = {},
+              const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
+              PixelType output_type = PixelType::float32);
     ~Convolver();
     Convolver(Convolver&&) noexcept;
     Convolver& operator=(Convolver&&) noexcept;

@@ -2,6 +2,8 @@
 // Compares centers of kernels with centers computed by hand.
 
 #include <complex>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "convolume/convolver.hpp"
@@ -119,4 +121,53 @@ TEST_CASE("a kernel in FFT order gives the same convolution as in natural order"
         for (index_t i = 0; i < element_count(expected.shape()); ++i)
             CHECK(found.elements<double>()[i] == expected.elements<double>()[i]);
     }
+}
+
+TEST_CASE("a kernel whose memory is given up gives the same result as one that is copied") {
+    std::vector<float> image(7 * 8 * 9);
+    for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * i % 23);
+    const ConstImageView view = view_of(image.data(), {7, 8, 9});
+    const auto kernel_of = [](PixelType type, const Shape3& shape) {
+        Volume kernel(shape, PixelType::float64), typed(shape, type);
+        for (index_t i = 0; i < element_count(shape); ++i)
+            kernel.elements<double>()[i] = static_cast<double>(i * i % 11) + 0.5;
+        convert_pixels(kernel.view(), typed.view());
+        return typed;
+    };
+    for (const PixelType type : {PixelType::uint8, PixelType::float32, PixelType::float64,
+                                 PixelType::complex64, PixelType::complex128})
+        for (const Shape3& shape :
+             {Shape3{3, 4, 5}, Shape3{3, 30, 5}})  // of these, some are unused
+            for (const Kind center : {Kind::middle, Kind::corner, Kind::peak})
+                for (const Operation operation : {Operation::convolve, Operation::correlate})
+                    for (const auto normalization :
+                         {KernelNormalization::none, KernelNormalization::sum}) {
+                        Options options;
+                        options.center.kind = center;
+                        options.operation = operation;
+                        options.normalization = normalization;
+                        const Volume kernel = kernel_of(type, shape);
+                        const Convolver copied(view.shape, kernel.view(), options);
+                        const Convolver moved(view.shape, kernel_of(type, shape), options);
+                        CHECK(moved.kernel_sum() == copied.kernel_sum());
+                        Volume expected(copied.output_shape(), copied.natural_output_type());
+                        Volume found(moved.output_shape(), moved.natural_output_type());
+                        copied.execute(view, expected.view());
+                        moved.execute(view, found.view());
+                        CHECK(std::memcmp(expected.view().data, found.view().data,
+                                          static_cast<std::size_t>(expected.bytes())) == 0);
+                    }
+    CHECK_THROWS_AS(Convolver(view.shape, Volume({2, 3, 4}, PixelType::float32)), BadData);
+}
+
+TEST_CASE("a kernel in the type of the sums is not copied if its memory is given up") {
+    const Shape3 shape{64, 128, 128};
+    Volume kernel(shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(shape); ++i)
+        kernel.elements<float>()[i] = static_cast<float>(i % 17);
+    const index_t bytes = kernel.bytes();
+    reset_memory_peak();
+    const index_t before = memory_use().current_bytes;
+    const Convolver convolver(shape, std::move(kernel), {});
+    CHECK(memory_use().peak_bytes - before < bytes);
 }
