@@ -2,6 +2,7 @@
 #include "cli/convolve/command.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "cli/app.hpp"
 #include "cli/files/gaussian_kernel.hpp"
@@ -91,10 +92,14 @@ void ConvolveSteps::plan(const ExecutionContext&) {
         if (request_.options.mode != Mode::full)
             warn_of_one_plane(kernel.file, input_metadata_, kernel.file.warnings);
         const index_t share = kernels_.share_of(limit);
-        if (!result_.scaled) return make_convolver(kernel, share);
+        if (!result_.scaled)
+            return make_convolver(kernel.file, std::move(kernel.file.values), kernel.volumes,
+                                  share);
         std::optional<Convolver> convolver;
-        kernel.intermediate_fits = plan_beside_intermediate(
-            share, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
+        kernel.intermediate_fits = plan_beside_intermediate(share, [&](index_t bytes) {
+            convolver.emplace(
+                make_convolver(kernel.file, kernel.file.values.view(), kernel.volumes, bytes));
+        });
         return std::move(*convolver);
     });
     const KernelFile& first_kernel = kernels_.of(0).file;
@@ -115,17 +120,18 @@ void ConvolveSteps::plan(const ExecutionContext&) {
                               limit, kernels_.intermediate_fits());
 }
 
-Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
-                                        index_t max_host_bytes) const {
+template <class Samples>
+Convolver ConvolveSteps::make_convolver(const KernelFile& kernel, Samples&& samples,
+                                        index_t executions, index_t max_host_bytes) const {
     Options options = request_.options;
-    options.center = kernel.file.explicit_center();
+    options.center = kernel.explicit_center();
     options.streamed = true;
-    options.expected_executions = kernel.volumes;
+    options.expected_executions = executions;
     options.scratch_directory = folder_of(request_.output);
     options.max_host_bytes = max_host_bytes;
-    return Convolver(planned_image_shape(input_metadata_.shape, kernel.file.shape, options),
-                     kernel.file.values.view(), options, request_.engines, input_metadata_.type,
-                     result_.computed);
+    return Convolver(planned_image_shape(input_metadata_.shape, kernel.shape, options),
+                     std::forward<Samples>(samples), options, request_.engines,
+                     input_metadata_.type, result_.computed);
 }
 
 WorkAmount ConvolveSteps::work() const {

@@ -47,7 +47,11 @@ class ConvolveSteps : public ImageSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    Convolver make_convolver(const Kernels::Ready& kernel, index_t max_host_bytes) const;
+    /// Plans a number of executions. `samples` are those of the kernel: a view, or a Volume whose
+    /// memory the Convolver takes.
+    template <class Samples>
+    Convolver make_convolver(const KernelFile& kernel, Samples&& samples, index_t executions,
+                             index_t max_host_bytes) const;
 
     const ConvolveRequest request_;
     Kernels kernels_;

@@ -7,6 +7,7 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -101,10 +102,13 @@ KernelFile make_gaussian_kernel(const GaussianWidth& width, const io::ImageMetad
                                    OptionName{"max_host_bytes"}, "), or correct its width"));
     KernelFile kernel;
     kernel.values = Volume(shape, PixelType::float32);
-    float* sample = kernel.values.elements<float>();
-    for (const double z : samples[0])
-        for (const double y : samples[1])
-            for (const double x : samples[2]) *sample++ = static_cast<float>(z * y * x);
+    float* const first = kernel.values.elements<float>();
+    parallel_for(shape.z * shape.y, thread_count(0), [&](index_t row, int) {
+        const double weight = samples[0][static_cast<std::size_t>(row / shape.y)] *
+                              samples[1][static_cast<std::size_t>(row % shape.y)];
+        float* sample = first + row * shape.x;
+        for (const double x : samples[2]) *sample++ = static_cast<float>(weight * x);
+    });
     const auto list = [](const std::array<double, 3>& values) {
         return message(format_number(values[0], 4), ",", format_number(values[1], 4), ",",
                        format_number(values[2], 4));

@@ -12,6 +12,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -110,11 +111,12 @@ bool is_corner(const KernelOptions& options) {
 }
 
 /// Brings samples in FFT order into natural order if the options ask for it. Warns if the samples
-/// are in FFT order and the options do not, and the other way round.
-void apply_fft_order(KernelFile& kernel) {
+/// are in FFT order and the options do not, and the other way round. `survey` is that of the
+/// values.
+void apply_fft_order(KernelFile& kernel, KernelSurvey& survey) {
     const Shape3& shape = kernel.values.shape();
-    const WrappedAxes found = find_wrapped_axes(kernel.values.view());
     if (!is_corner(kernel.options)) {
+        const WrappedAxes found = find_wrapped_axes(kernel.values.view(), survey);
         if (!found.any()) return;
         kernel.wrapped = found;
         kernel.warnings.push_back(message(
@@ -127,7 +129,8 @@ void apply_fft_order(KernelFile& kernel) {
         return;
     }
     kernel.values = unwrapped_kernel(kernel.values.view());
-    if (const WrappedAxes now = find_wrapped_axes(kernel.values.view()); now.any())
+    survey = survey_kernel(kernel.values.view(), thread_count(0));
+    if (const WrappedAxes now = find_wrapped_axes(kernel.values.view(), survey); now.any())
         kernel.warnings.push_back(
             message("--kernel-center corner reads the kernel \"", kernel.path,
                     "\" in FFT order, but along ", now.names(), " its light is around the middle; ",
@@ -137,12 +140,17 @@ void apply_fft_order(KernelFile& kernel) {
                           "only) and leave the option out"));
 }
 
-/// Subtracts the background, finds the center, and resamples values to the image's voxels.
-void prepare_values(KernelFile& kernel, const io::ImageMetadata& image) {
-    kernel.background = subtract_background(kernel.values, kernel.options.background);
-    kernel.file_center = center_index(
-        is_corner(kernel.options) ? KernelCenter{} : kernel.options.center, kernel.values.view());
-    kernel.file_peak = kernel_peak(kernel.values.view());
+/// Subtracts the background, finds the center, and resamples values to the image's voxels. `survey`
+/// is that of the values.
+void prepare_values(KernelFile& kernel, KernelSurvey survey, const io::ImageMetadata& image) {
+    const KernelBackground& background = kernel.options.background;
+    kernel.background = subtract_background(kernel.values, background);
+    if (background.automatic || background.value != 0)
+        survey = survey_kernel(kernel.values.view(), thread_count(0));
+    kernel.file_center =
+        center_index(is_corner(kernel.options) ? KernelCenter{} : kernel.options.center,
+                     kernel.values.shape(), survey);
+    kernel.file_peak = survey.peak;
     kernel.center = kernel.file_center;
     adapt_voxels(kernel, image);
     kernel.shape = kernel.values.shape();
@@ -223,9 +231,10 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         reader->read(0, 0, kernel.values.view());
         reader->check_unchanged();
     }
-    check_finite_kernel(path, kernel.values.view());
-    apply_fft_order(kernel);
-    prepare_values(kernel, image);
+    KernelSurvey survey = survey_kernel(kernel.values.view(), thread_count(0));
+    check_finite_kernel(path, survey);
+    apply_fft_order(kernel, survey);
+    prepare_values(kernel, survey, image);
     return kernel;
 }
 
@@ -251,7 +260,7 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
     kernel.metadata.type = PixelType::float32;
     kernel.metadata.voxel_size_um = {psf.voxel.z_um, psf.voxel.y_um, psf.voxel.x_um};
     kernel.made = std::move(psf);
-    prepare_values(kernel, image);
+    prepare_values(kernel, survey_kernel(kernel.values.view(), thread_count(0)), image);
     return kernel;
 }
 

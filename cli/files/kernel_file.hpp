@@ -47,13 +47,13 @@ struct KernelFile {
     std::string optics;              ///< sentence on the parameters of a computed PSF
     io::ImageMetadata metadata;      ///< metadata of the file
     KernelOptions options;
-    Volume values;          ///< samples on the image's voxels; empty once a solver has a copy
-    Shape3 shape;           ///< shape of `values`, also when they are gone
-    Index3 center;          ///< index of the center in `values`
-    Index3 file_center;     ///< center of the file's samples, in natural order
-    Index3 file_peak;       ///< place of the file's largest magnitude, in natural order
-    WrappedAxes wrapped;    ///< axes in FFT order that are used as they are
-    double background = 0;  ///< value that was subtracted
+    Volume values;                 ///< samples on the image's voxels; empty once a solver has them
+    Shape3 shape;                  ///< shape of `values`, also when they are gone
+    Index3 center;                 ///< index of the center in `values`
+    Index3 file_center;            ///< center of the file's samples, in natural order
+    Index3 file_peak;              ///< place of the file's largest magnitude, in natural order
+    WrappedAxes wrapped;           ///< axes in FFT order that are used as they are
+    double background = 0;         ///< value that was subtracted
     index_t negative_samples = 0;  ///< samples that a subcommand has set to 0
     bool resampled = false;
     std::vector<std::string> warnings;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "convolume/convolver.hpp"
+#include "cli/files/volumes.hpp"
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -18,20 +20,47 @@ constexpr index_t least_extent = 3;  ///< least extent of an axis that shows FFT
 
 using Profile = std::vector<double>;
 
+template <class T>
+double magnitude_of(const T& sample) {
+    if constexpr (requires { sample.imag(); })
+        return static_cast<double>(std::abs(sample));
+    else
+        return std::abs(static_cast<double>(sample));
+}
+
 /// Returns for each axis the sums of squares of all samples with the same index, less the least
 /// magnitude. Squares favor focused light: the planes of a widefield PSF have equal sums.
-std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
-    double least = std::numeric_limits<double>::infinity();
-    for_each_magnitude(kernel,
-                       [&](double value, const Index3&) { least = std::min(least, value); });
+std::array<Profile, 3> energy_profiles(const ConstImageView& kernel, double least) {
+    const Shape3& shape = kernel.shape;
+    // Sums of the rows, and along x of the planes, which threads share.
+    Profile rows(static_cast<std::size_t>(shape.z * shape.y));
+    Profile columns(static_cast<std::size_t>(shape.z * shape.x));
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        parallel_for(shape.z, thread_count(0), [&](index_t z, int) {
+            double* const column = columns.data() + z * shape.x;
+            for (index_t y = 0; y < shape.y; ++y) {
+                const T* const row = static_cast<const T*>(kernel.at(z, y, 0));
+                double sum = 0;
+#pragma omp simd reduction(+ : sum)
+                for (index_t x = 0; x < shape.x; ++x) {
+                    const double value = magnitude_of(row[x]) - least;
+                    sum += value * value;
+                    column[x] += value * value;
+                }
+                rows[static_cast<std::size_t>(z * shape.y + y)] = sum;
+            }
+        });
+    });
     std::array<Profile, 3> profiles;
     for (int a = 0; a < 3; ++a)
-        profiles[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
-    for_each_magnitude(kernel, [&](double value, const Index3& at) {
-        const double energy = (value - least) * (value - least);
-        for (int a = 0; a < 3; ++a)
-            profiles[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] += energy;
-    });
+        profiles[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape[a]));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        profiles[0][i / profiles[1].size()] += rows[i];
+        profiles[1][i % profiles[1].size()] += rows[i];
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        profiles[2][i % profiles[2].size()] += columns[i];
     return profiles;
 }
 
@@ -71,15 +100,17 @@ bool is_at_end(index_t peak, index_t extent) {
     return std::min(peak, extent - peak) <= allowed;
 }
 
-Volume to_floats(const ConstImageView& kernel) {
-    if (is_complex(kernel.type))
+/// Converts the kernel to float32 or float64.
+void make_floats(Volume& kernel) {
+    const PixelType type = kernel.type();
+    if (is_complex(type))
         throw InvalidArgument(
             "--psf-background does not apply to complex kernels; give the PSF's intensity");
-    const bool wide = kernel.type == PixelType::float64 || kernel.type == PixelType::int32 ||
-                      kernel.type == PixelType::uint32;
-    Volume values(kernel.shape, wide ? PixelType::float64 : PixelType::float32);
-    convert_pixels(kernel, values.view());
-    return values;
+    if (!is_integer(type)) return;
+    const bool wide = type == PixelType::int32 || type == PixelType::uint32;
+    Volume values(kernel.shape(), wide ? PixelType::float64 : PixelType::float32);
+    convert_pixels(kernel.view(), values.view(), 0);
+    kernel = std::move(values);
 }
 
 // Calls f(elements) with the floats or doubles of `values`.
@@ -89,6 +120,15 @@ void visit_floats(Volume& values, const F& f) {
         f(values.elements<double>());
     else
         f(values.elements<float>());
+}
+
+// Subtracts `level`, and sets what is below 0 then to 0.
+template <class T>
+void subtract(T* values, const Shape3& shape, T level) {
+    parallel_for(shape.z * shape.y, thread_count(0), [&](index_t number, int) {
+        T* const row = values + number * shape.x;
+        for (index_t x = 0; x < shape.x; ++x) row[x] = std::max(T{0}, row[x] - level);
+    });
 }
 
 double take_median(std::vector<double>& values) {
@@ -101,17 +141,17 @@ double take_median(std::vector<double>& values) {
 // median distance to the median, since some light reaches the faces.
 template <class T>
 double background_of_faces(const T* values, const Shape3& shape) {
+    const auto is_on_face = [&](index_t i, int axis) {
+        return shape[axis] >= 3 && (i == 0 || i + 1 == shape[axis]);
+    };
     std::vector<double> outer;
     for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
-                const Index3 at{z, y, x};
-                bool on_face = false;
-                for (int a = 0; a < 3; ++a)
-                    on_face = on_face || (shape[a] >= 3 && (at[a] == 0 || at[a] + 1 == shape[a]));
-                if (on_face)
-                    outer.push_back(static_cast<double>(values[(z * shape.y + y) * shape.x + x]));
-            }
+        for (index_t y = 0; y < shape.y; ++y) {
+            const bool whole = is_on_face(z, 0) || is_on_face(y, 1);
+            if (!whole && shape.x < 3) continue;
+            for (index_t x = 0; x < shape.x; x += whole ? 1 : shape.x - 1)
+                outer.push_back(static_cast<double>(values[(z * shape.y + y) * shape.x + x]));
+        }
     if (outer.empty())
         throw InvalidArgument(
             "--psf-background auto needs at least three samples along an axis; give a number");
@@ -141,15 +181,15 @@ std::string WrappedAxes::names() const {
     return text;
 }
 
-WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
-    const Index3 peak = kernel_peak(kernel);
+WrappedAxes find_wrapped_axes(const ConstImageView& kernel, const KernelSurvey& survey) {
+    const Index3& peak = survey.peak;
     std::array<bool, 3> at_end{};
     for (int a = 0; a < 3; ++a)
         at_end[static_cast<std::size_t>(a)] =
             kernel.shape[a] >= least_extent && is_at_end(peak[a], kernel.shape[a]);
     WrappedAxes found;
     if (at_end == found.wrapped) return found;
-    const auto profiles = energy_profiles(kernel);
+    const auto profiles = energy_profiles(kernel, survey.least);
     std::array<double, 3> distance{1, 1, 1};
     for (std::size_t a = 0; a < 3; ++a) {
         if (profiles[a].size() < least_extent) continue;
@@ -165,38 +205,41 @@ WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
     return found;
 }
 
-void check_finite_kernel(const std::string& path, const ConstImageView& kernel) {
-    for_each_magnitude(kernel, [&](double value, const Index3& at) {
-        if (!std::isfinite(value))
-            throw BadData(message("the kernel \"", path, "\" holds ", value, " at z,y,x = ",
-                                  to_string(at, ","), ": replace it by a finite number"));
-    });
+void check_finite_kernel(const std::string& path, const KernelSurvey& survey) {
+    if (survey.nonfinite)
+        throw BadData(message("the kernel \"", path, "\" holds ", survey.nonfinite_value,
+                              " at z,y,x = ", to_string(*survey.nonfinite, ","),
+                              ": replace it by a finite number"));
 }
 
 double subtract_background(Volume& kernel, const KernelBackground& background) {
     if (!background.automatic && background.value == 0) return 0;
-    kernel = to_floats(kernel.view());
+    make_floats(kernel);
     double level = background.value;
     visit_floats(kernel, [&](auto* values) {
         using T = std::remove_pointer_t<decltype(values)>;
         if (background.automatic) level = background_of_faces(values, kernel.shape());
-        for (index_t i = 0; i < element_count(kernel.shape()); ++i)
-            values[i] = std::max(T{0}, values[i] - static_cast<T>(level));
+        subtract(values, kernel.shape(), static_cast<T>(level));
     });
     return level;
 }
 
 index_t clip_negative(Volume& kernel) {
-    Volume values = to_floats(kernel.view());
-    index_t count = 0;
-    visit_floats(values, [&](auto* elements) {
-        for (index_t i = 0; i < element_count(values.shape()); ++i)
-            if (elements[i] < 0) {
-                elements[i] = 0;
-                ++count;
-            }
+    const std::vector<index_t> negative = visit_pixel_type(kernel.type(), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        return figures_of_rows<T>(kernel.view(), thread_count(0), [&](const T* row) {
+            index_t count = 0;
+            if constexpr (std::is_signed_v<T>)
+                for (index_t x = 0; x < kernel.shape().x; ++x) count += row[x] < 0;
+            return count;
+        });
     });
-    if (count > 0) kernel = std::move(values);
+    const index_t count = std::accumulate(negative.begin(), negative.end(), index_t{0});
+    if (count == 0) return 0;
+    make_floats(kernel);
+    visit_floats(kernel, [&](auto* values) {
+        subtract(values, kernel.shape(), std::remove_pointer_t<decltype(values)>{0});
+    });
     return count;
 }
 

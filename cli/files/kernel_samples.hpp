@@ -7,6 +7,7 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/volume.hpp"
+#include "core/kernel_survey.hpp"
 
 namespace convolume::cli {
 
@@ -23,12 +24,12 @@ struct WrappedAxes {
 
 /// Finds the axes along which the largest sample is at an end and its light continues at the other
 /// end. Finds none in kernels for which that is not certain: flat kernels, rings, and kernels with
-/// light on one side of the end only.
-WrappedAxes find_wrapped_axes(const ConstImageView& kernel);
+/// light on one side of the end only. `survey` is that of the kernel.
+WrappedAxes find_wrapped_axes(const ConstImageView& kernel, const KernelSurvey& survey);
 
 /// Throws BadData that names the first NaN or infinity of the kernel `path`. It is called before
 /// steps that move or change samples.
-void check_finite_kernel(const std::string& path, const ConstImageView& kernel);
+void check_finite_kernel(const std::string& path, const KernelSurvey& survey);
 
 /// The background of a measured PSF: its value without light.
 struct KernelBackground {

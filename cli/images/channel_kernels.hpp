@@ -27,7 +27,7 @@ namespace convolume::cli {
 /// A kernel, and the Convolver or Deconvolver that is made of it.
 template <class Solver>
 struct ReadyKernel {
-    KernelFile file;    ///< the kernel; without values once the solver has a copy
+    KernelFile file;    ///< the kernel; without values once the solver has them
     index_t volumes{};  ///< number of volumes that are expected
     std::optional<Solver> solver;
     /// Whether a quarter of the memory limit is left beside the solver, for an intermediate image.
@@ -81,13 +81,20 @@ class ChannelKernels {
         }
     }
 
-    /// Sets the solver of every kernel that has none to the result of `make(ready)`.
+    /// Sets the solver of every kernel that has none to the result of `make(ready)`, which may take
+    /// the kernel's values. If it throws, later images load the kernel again.
     template <class Make>
     void plan(const Make& make) {
         for (const auto& ready : all_) {
             if (ready->solver) continue;
-            ready->solver.emplace(make(*ready));
-            ready->file.release_values();  // the solver has a copy
+            try {
+                ready->solver.emplace(make(*ready));
+            } catch (...) {
+                std::erase_if(cache_->ready,
+                              [&](const auto& entry) { return entry.second == ready; });
+                throw;
+            }
+            ready->file.release_values();
         }
     }
 
