@@ -2,6 +2,7 @@
 #include "core/plan_cache.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -18,43 +19,68 @@ namespace {
 // Never destroyed, because CUDA may end before.
 PlanCache* current_cache = nullptr;
 
+constexpr index_t chunk_bytes = index_t{1} << 18;  // bytes that a thread compares or hashes at once
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+    constexpr std::uint64_t factor = 0x9E3779B97F4A7C15;
+    hash = (hash ^ word) * factor;
+    return hash ^ hash >> 29;
+}
+
+// Calls use(chunk, begin, bytes) for all chunks of `bytes` bytes, from all threads.
+template <class Use>
+void for_each_chunk(index_t bytes, const Use& use) {
+    parallel_for(ceil_div(bytes, chunk_bytes), thread_count(0), [&](index_t chunk, int) {
+        const index_t begin = chunk * chunk_bytes;
+        use(chunk, begin, static_cast<std::size_t>(std::min(chunk_bytes, bytes - begin)));
+    });
+}
+
+const std::byte* bytes_at(const Volume& volume, index_t begin) {
+    return static_cast<const std::byte*>(volume.view().data) + begin;
+}
+
 }  // namespace
 
 KernelCopy::KernelCopy(const ConstImageView& kernel) : shape(kernel.shape), type(kernel.type) {
-    const auto sample = size_of(type);
-    const auto row = static_cast<std::size_t>(shape.x) * sample;
     // Planning reports extents and memory that are impossible.
-    if (std::min({shape.z, shape.y, shape.x}) < 1 || !kernel.data) return;
-    samples.resize(static_cast<std::size_t>(element_count(shape)) * sample);
-    std::byte* to = samples.data();
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y, to += row) {
-            if (kernel.strides.x == 1) {
-                std::memcpy(to, kernel.at(z, y, 0), row);
-                continue;
-            }
-            for (index_t x = 0; x < shape.x; ++x)
-                std::memcpy(to + static_cast<std::size_t>(x) * sample, kernel.at(z, y, x), sample);
-        }
+    if (std::min({shape.z, shape.y, shape.x}) < 1 || !kernel.data) {
+        samples = std::make_shared<const Volume>();
+        return;
+    }
+    Volume copy(shape, type);
+    convert_pixels(kernel, copy.view(), 0);
+    samples = std::make_shared<const Volume>(std::move(copy));
+}
+
+bool operator==(const KernelCopy& a, const KernelCopy& b) {
+    if (a.shape != b.shape || a.type != b.type || a.bytes() != b.bytes()) return false;
+    std::atomic<bool> equal{true};
+    for_each_chunk(a.bytes(), [&](index_t, index_t begin, std::size_t bytes) {
+        if (equal && std::memcmp(bytes_at(*a.samples, begin), bytes_at(*b.samples, begin), bytes))
+            equal = false;
+    });
+    return equal;
 }
 
 std::size_t hash_of(const KernelCopy& kernel, const Shape3& image) {
-    constexpr std::uint64_t factor = 0x9E3779B97F4A7C15;
-    std::uint64_t hash = kernel.samples.size();
-    const auto add = [&](std::uint64_t word) {
-        hash = (hash ^ word) * factor;
-        hash ^= hash >> 29;
-    };
+    std::vector<std::uint64_t> parts(
+        static_cast<std::size_t>(ceil_div(kernel.bytes(), chunk_bytes)));
+    for_each_chunk(kernel.bytes(), [&](index_t chunk, index_t begin, std::size_t bytes) {
+        std::uint64_t hash = bytes, word = 0;
+        const std::byte* const from = bytes_at(*kernel.samples, begin);
+        std::size_t at = 0;
+        for (; at + sizeof(word) <= bytes; at += sizeof(word)) {
+            std::memcpy(&word, from + at, sizeof(word));
+            hash = mixed(hash, word);
+        }
+        for (; at < bytes; ++at) hash = mixed(hash, std::to_integer<std::uint64_t>(from[at]));
+        parts[static_cast<std::size_t>(chunk)] = hash;
+    });
+    std::uint64_t hash = 0;
     for (const Shape3& shape : {kernel.shape, image})
-        for (int a = 0; a < 3; ++a) add(static_cast<std::uint64_t>(shape[a]));
-    std::size_t at = 0;
-    for (; at + 8 <= kernel.samples.size(); at += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, kernel.samples.data() + at, 8);
-        add(word);
-    }
-    for (; at < kernel.samples.size(); ++at)
-        add(std::to_integer<std::uint64_t>(kernel.samples[at]));
+        for (int a = 0; a < 3; ++a) hash = mixed(hash, static_cast<std::uint64_t>(shape[a]));
+    for (const std::uint64_t part : parts) hash = mixed(hash, part);
     return hash;
 }
 

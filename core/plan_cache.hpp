@@ -17,19 +17,19 @@
 
 #include "convolume/cache.hpp"
 #include "convolume/error.hpp"
-#include "convolume/image_view.hpp"
+#include "convolume/volume.hpp"
 
 namespace convolume {
 
-/// A copy of a kernel's samples, which can be compared.
+/// A copy of a kernel's samples, which can be compared. Its own copies share the samples.
 struct KernelCopy {
     Shape3 shape;
     PixelType type = PixelType::float32;
-    std::vector<std::byte> samples;  ///< in C order
+    std::shared_ptr<const Volume> samples;  ///< empty for kernels without samples or memory
 
     explicit KernelCopy(const ConstImageView& kernel);
-    index_t bytes() const { return static_cast<index_t>(samples.size()); }
-    friend bool operator==(const KernelCopy&, const KernelCopy&) = default;
+    index_t bytes() const { return samples->bytes(); }
+    friend bool operator==(const KernelCopy& a, const KernelCopy& b);
 };
 
 /// Returns a hash of a kernel and of the shape of the image that it is for.
