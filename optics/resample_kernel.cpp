@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -100,20 +101,11 @@ class AxisResampling {
 };
 
 Volume as_double(const ConstImageView& kernel) {
+    if (is_complex(kernel.type))
+        throw InvalidArgument(
+            "a complex kernel cannot be resampled: store it at the image's voxel size");
     Volume copy(kernel.shape, PixelType::float64);
-    double* out = copy.elements<double>();
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (requires(T value) { value.imag(); }) {
-            throw InvalidArgument(
-                "a complex kernel cannot be resampled: store it at the image's voxel size");
-        } else {
-            for (index_t z = 0; z < kernel.shape.z; ++z)
-                for (index_t y = 0; y < kernel.shape.y; ++y)
-                    for (index_t x = 0; x < kernel.shape.x; ++x)
-                        *out++ = static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x)));
-        }
-    });
+    convert_pixels(kernel, copy.view(), 0);
     return copy;
 }
 
@@ -138,15 +130,29 @@ Volume resample_axis(const Volume& old, int axis, const AxisResampling& resampli
 // other values are scaled so that the sum stays the same.
 void remove_negatives(Volume& values) {
     double* const elements = values.elements<double>();
-    const index_t count = element_count(values.shape());
+    const auto count = static_cast<std::size_t>(element_count(values.shape()));
+    const index_t planes = values.shape().z;
+    const std::size_t plane = count / static_cast<std::size_t>(planes);
+    std::vector<std::array<double, 2>> sums(static_cast<std::size_t>(planes));  // all, and kept
+    parallel_for(planes, thread_count(0), [&](index_t z, int) {
+        auto& [sum, kept] = sums[static_cast<std::size_t>(z)];
+        double* const first = elements + static_cast<std::size_t>(z) * plane;
+        for (double* value = first; value < first + plane; ++value) {
+            sum += *value;
+            *value = std::max(*value, 0.0);
+            kept += *value;
+        }
+    });
     double sum = 0, kept = 0;
-    for (index_t i = 0; i < count; ++i) {
-        sum += elements[i];
-        elements[i] = std::max(elements[i], 0.0);
-        kept += elements[i];
+    for (const auto& of_plane : sums) {
+        sum += of_plane[0];
+        kept += of_plane[1];
     }
     if (kept > 0)
-        for (index_t i = 0; i < count; ++i) elements[i] *= sum / kept;
+        parallel_for(planes, thread_count(0), [&](index_t z, int) {
+            double* const first = elements + static_cast<std::size_t>(z) * plane;
+            for (double* value = first; value < first + plane; ++value) *value *= sum / kept;
+        });
 }
 
 }  // namespace
@@ -207,10 +213,7 @@ ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& cent
         return result;
     }
     result.values = Volume(values.shape(), PixelType::float32);
-    const double* const source = values.elements<double>();
-    float* const target = result.values.elements<float>();
-    for (index_t i = 0; i < element_count(values.shape()); ++i)
-        target[i] = static_cast<float>(source[i]);
+    convert_pixels(values.view(), result.values.view(), 0);
     return result;
 }
 
