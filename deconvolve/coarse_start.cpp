@@ -3,12 +3,12 @@
 #include "deconvolve/coarse_start.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <complex>
 #include <limits>
-#include <numbers>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
@@ -124,20 +124,39 @@ constexpr index_t least_extent = 16;
 // show, along an axis to halve.
 constexpr double most_contrast = 0.5;
 
-// Returns the contrast that the PSF leaves of a wave along an axis that has four samples a period.
-double contrast_of(const Volume& psf, int axis) {
+// Returns the contrasts that the PSF leaves of waves along z, y and x that have four samples a
+// period.
+std::array<double, 3> contrasts_of(const Volume& psf) {
     const Shape3 shape = psf.shape();
-    std::complex<double> sum = 0;
+    // Sums of a plane's taps by their index along y and x, modulo 4.
+    using Phases = std::array<std::array<double, 4>, 2>;
+    std::vector<Phases> planes(static_cast<std::size_t>(shape.z));
+    parallel_for(shape.z, thread_count(0), [&](index_t z, int) {
+        auto& [by_y, by_x] = planes[static_cast<std::size_t>(z)];
+        for (index_t y = 0; y < shape.y; ++y) {
+            const double* const row = psf.elements<double>() + (z * shape.y + y) * shape.x;
+            std::array<double, 4> sums{};
+            for (index_t x = 0; x < shape.x; ++x) sums[static_cast<std::size_t>(x % 4)] += row[x];
+            for (std::size_t k = 0; k < 4; ++k) by_x[k] += sums[k];
+            by_y[static_cast<std::size_t>(y % 4)] += sums[0] + sums[1] + sums[2] + sums[3];
+        }
+    });
+    std::array<std::array<double, 4>, 3> by_axis{};
     double all = 0;
-    const double* tap = psf.elements<double>();
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x, ++tap) {
-                const index_t at = axis == 0 ? z : axis == 1 ? y : x;
-                sum += *tap * std::polar(1.0, std::numbers::pi / 2 * static_cast<double>(at % 4));
-                all += *tap;
-            }
-    return all > 0 ? std::abs(sum) / all : 1;
+    for (std::size_t z = 0; z < planes.size(); ++z)
+        for (std::size_t k = 0; k < 4; ++k) {
+            const auto& [by_y, by_x] = planes[z];
+            by_axis[0][z % 4] += by_y[k];
+            by_axis[1][k] += by_y[k];
+            by_axis[2][k] += by_x[k];
+            all += by_y[k];
+        }
+    std::array<double, 3> contrasts{1, 1, 1};
+    for (std::size_t axis = 0; axis < 3 && all > 0; ++axis) {
+        const auto& sums = by_axis[axis];
+        contrasts[axis] = std::hypot(sums[0] - sums[2], sums[1] - sums[3]) / all;
+    }
+    return contrasts;
 }
 
 index_t floor_half(index_t value) {
@@ -155,28 +174,35 @@ Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     Shape3 extents = psf.shape();
     extents[axis] = last - first + 1;
     Volume halved(extents, PixelType::float64);
-    double* target = halved.elements<double>();
-    for (index_t z = 0; z < extents.z; ++z)
-        for (index_t y = 0; y < extents.y; ++y)
-            for (index_t x = 0; x < extents.x; ++x, ++target) {
-                Index3 at{z, y, x};
-                const index_t middle = 2 * (at[axis] + first) - low;
-                for (index_t d = 0; d < 5; ++d) {
-                    at[axis] = middle + d - 2;
-                    if (at[axis] < 0 || at[axis] >= psf.shape()[axis]) continue;
-                    const Shape3& from = psf.shape();
-                    *target += binomial[static_cast<std::size_t>(d)] *
-                               psf.elements<double>()[(at.z * from.y + at.y) * from.x + at.x];
-                }
-            }
+    const Shape3& from = psf.shape();
+    parallel_for(extents.z * extents.y, thread_count(0), [&](index_t row, int) {
+        double* const target = halved.elements<double>() + row * extents.x;
+        Index3 at{row / extents.y, row % extents.y, 0};
+        const index_t middle = 2 * (at[axis] + first) - low;
+        const index_t step = axis == 2 ? 2 : 1;
+        for (index_t d = 0; d < 5; ++d) {
+            at[axis] = middle + d - 2;  // along x, the first of the row's taps 2 x + at.x
+            if (axis != 2 && (at[axis] < 0 || at[axis] >= from[axis])) continue;
+            const double* const taps = psf.elements<double>() + (at.z * from.y + at.y) * from.x;
+            const index_t offset = at.x;
+            const index_t begin = std::max<index_t>(0, ceil_div(-offset, step));
+            const index_t end =
+                std::min(extents.x, ceil_div(std::max<index_t>(0, from.x - offset), step));
+            const double weight = binomial[static_cast<std::size_t>(d)];
+            for (index_t x = begin; x < end; ++x) target[x] += weight * taps[step * x + offset];
+        }
+    });
     center[axis] = -first;
     return halved;
 }
 
-Volume copy_of(const Volume& volume) {
-    Volume copy(volume.shape(), volume.type());
-    std::copy_n(volume.elements<double>(), element_count(volume.shape()), copy.elements<double>());
-    return copy;
+// Returns the coarse PSF. `center` is that of the PSF, and becomes that of the result.
+Volume coarse_psf(const Volume& psf, const Coarsening& coarsening, Index3& center) {
+    Volume halved;
+    for (int axis = 0; axis < 3; ++axis)
+        if (coarsening.factor(axis) > 1)
+            halved = halved_taps(halved.bytes() > 0 ? halved : psf, axis, center);
+    return halved;
 }
 
 double least_length(const VoxelSize& size) {
@@ -209,12 +235,13 @@ Shape3 Coarsening::image(const Shape3& fine) const {
 Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes) {
     Coarsening coarsening;
     const std::optional<Boundary>& boundary = fine.options.boundary;
+    const std::array<double, 3> contrasts = contrasts_of(fine.psf);
     for (int axis = 0; axis < 3; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
         const index_t extent = fine.image[axis];
         // A periodic axis of an odd number of pixels cannot be halved.
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
-        coarsening.halved[static_cast<std::size_t>(axis)] =
-            extent >= least_extent && fits && contrast_of(fine.psf, axis) < most_contrast;
+        coarsening.halved[a] = extent >= least_extent && fits && contrasts[a] < most_contrast;
     }
     if (keeps_planes && (coarsening.halved[1] || coarsening.halved[2]))
         coarsening.halved[0] = false;
@@ -231,16 +258,10 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     coarse.image = coarse.object = coarsening.image(fine.image);
     coarse.psf_sum = fine.psf_sum;
     Index3 center = fine.options.center.index;
-    coarse.psf = copy_of(fine.psf);
-    for (const Volume& deeper : fine.deeper_psfs) coarse.deeper_psfs.push_back(copy_of(deeper));
-    for (int axis = 0; axis < 3; ++axis) {
-        if (coarsening.factor(axis) == 1) continue;
-        const Index3 fine_center = center;
-        coarse.psf = halved_taps(coarse.psf, axis, center);
-        for (Volume& deeper : coarse.deeper_psfs) {
-            center = fine_center;
-            deeper = halved_taps(deeper, axis, center);
-        }
+    coarse.psf = coarse_psf(fine.psf, coarsening, center);
+    for (const Volume& deeper : fine.deeper_psfs) {
+        Index3 deeper_center = fine.options.center.index;
+        coarse.deeper_psfs.push_back(coarse_psf(deeper, coarsening, deeper_center));
     }
     // A coarse plane is in the middle of two fine ones.
     coarse.psf_planes = fine.psf_planes;

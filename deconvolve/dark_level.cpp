@@ -2,8 +2,10 @@
 #include "deconvolve/dark_level.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -128,15 +130,22 @@ double share_of_darker(double contrast, double light) {
 double share_of_haze(const DeconvolutionProblem& problem) {
     const Shape3 shape = problem.psf.shape();
     const Index3& center = problem.options.center.index;
-    const double* tap = problem.psf.elements<double>();
+    std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(shape.z * shape.y));
+    parallel_for(shape.z * shape.y, thread_count(0), [&](index_t row, int) {
+        const double* const taps = problem.psf.elements<double>() + row * shape.x;
+        const bool is_near = std::abs(row % shape.y - center.y) <= region_edge;
+        const index_t begin = is_near ? std::max<index_t>(0, center.x - region_edge) : 0;
+        const index_t end = is_near ? std::min(shape.x, center.x + region_edge + 1) : 0;
+        const double near = std::accumulate(taps + begin, taps + end, 0.0);
+        const double beyond = std::accumulate(taps, taps + begin, 0.0) +
+                              std::accumulate(taps + end, taps + shape.x, 0.0);
+        rows[static_cast<std::size_t>(row)] = {beyond, near + beyond};
+    });
     double beyond = 0, all = 0;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x, ++tap) {
-                all += *tap;
-                if (std::max(std::abs(y - center.y), std::abs(x - center.x)) > region_edge)
-                    beyond += *tap;
-            }
+    for (const auto& sums : rows) {
+        beyond += sums[0];
+        all += sums[1];
+    }
     return all > 0 ? beyond / all : 0;
 }
 

@@ -2,11 +2,15 @@
 #include "deconvolve/problem.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
+#include <vector>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "deconvolve/methods/registry.hpp"
@@ -87,7 +91,7 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
 
 // Copies the PSF with negative samples as 0: they are the noise of a measurement, since light is
 // not negative.
-Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
+Volume clipped_psf(const ConstImageView& psf, int threads, double& sum, index_t& negative) {
     if (is_complex(psf.type))
         throw BadData("the PSF is complex: give its intensity, which is real");
     for (int a = 0; a < 3; ++a)
@@ -96,25 +100,34 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
                                           psf.shape[a],
                                           ": it needs at least 1 sample on every axis"));
     check_memory(psf, "the PSF");
+    if (const auto found = pixels::find_nonfinite(psf, threads))
+        throw BadData(message("the PSF holds ", found->value, " at z,y,x = ",
+                              to_string(found->index, ","), ": replace it by a finite number"));
     Volume clipped(psf.shape, PixelType::float64);
-    double* out = clipped.elements<double>();
-    visit_pixel_type(psf.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>) {
-            for (index_t z = 0; z < psf.shape.z; ++z)
-                for (index_t y = 0; y < psf.shape.y; ++y)
-                    for (index_t x = 0; x < psf.shape.x; ++x) {
-                        const auto value =
-                            static_cast<double>(*static_cast<const T*>(psf.at(z, y, x)));
-                        if (!std::isfinite(value))
-                            throw BadData(message("the PSF holds ", value, " at z,y,x = ", z, ",",
-                                                  y, ",", x, ": replace it by a finite number"));
-                        sum += value;
-                        negative += value < 0;
-                        *out++ = value < 0 ? 0 : value;
-                    }
-        }
-    });
+    // Sums of groups of rows, which do not depend on the number of threads.
+    const index_t groups = row_groups(psf.shape), width = psf.shape.x;
+    std::vector<double> sums(static_cast<std::size_t>(groups));
+    std::atomic<index_t> below{0};
+    for_each_row(psf, groups, threads,
+                 [&](const auto* row, auto stride, index_t z, index_t y, index_t group) {
+                     if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*row)>>) {
+                         double* const out =
+                             clipped.elements<double>() + (z * psf.shape.y + y) * width;
+                         double total = 0;
+                         index_t count = 0;
+#pragma omp simd reduction(+ : total, count)
+                         for (index_t x = 0; x < width; ++x) {
+                             const auto value = static_cast<double>(row[x * stride]);
+                             total += value;
+                             count += value < 0;
+                             out[x] = value < 0 ? 0 : value;
+                         }
+                         sums[static_cast<std::size_t>(group)] += total;
+                         below += count;
+                     }
+                 });
+    sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+    negative = below;
     if (negative == element_count(psf.shape))
         throw BadData(
             "the PSF has negative samples only, and light is not negative: check its sign");
@@ -143,7 +156,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     check_options(options, problem.traits);
     problem.image = image;
     problem.object = image;
-    problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
+    problem.psf =
+        clipped_psf(psf, thread_count(threads), problem.psf_sum, problem.negative_psf_samples);
     Index3 center = center_index(options.center, psf);
     if (options.center.kind == KernelCenter::Kind::corner) {
         problem.psf = unwrapped_kernel(problem.psf.view());

@@ -59,17 +59,16 @@ class VolumeTransform {
 
 // Calls use(i, k) for every sample: i is its index in C order, and k that with `center` at index 0.
 template <class Use>
-void for_centered(const Shape3& shape, const Index3& center, const Use& use) {
+void for_centered(const Shape3& shape, const Index3& center, int threads, const Use& use) {
     const auto wrapped = [&](index_t at, int axis) {
         return at >= center[axis] ? at - center[axis] : at - center[axis] + shape[axis];
     };
-    std::size_t i = 0;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x, ++i) {
-                const index_t row = wrapped(z, 0) * shape.y + wrapped(y, 1);
-                use(i, static_cast<std::size_t>(row * shape.x + wrapped(x, 2)));
-            }
+    parallel_for(shape.z * shape.y, threads, [&](index_t row, int) {
+        auto i = static_cast<std::size_t>(row * shape.x);
+        const index_t to = wrapped(row / shape.y, 0) * shape.y + wrapped(row % shape.y, 1);
+        for (index_t x = 0; x < shape.x; ++x, ++i)
+            use(i, static_cast<std::size_t>(to * shape.x + wrapped(x, 2)));
+    });
 }
 
 // Returns the distance from the peak, in one direction, at which a line through it has half of its
@@ -89,29 +88,50 @@ double frequency(index_t k, index_t length) {
     return static_cast<double>(2 * k > length ? k - length : k) / static_cast<double>(length);
 }
 
-// Returns the largest magnitude over all frequencies that have the frequency `cycles` along the
-// axis, interpolated between two indices.
-double largest_at(const Spectrum& spectrum, const Shape3& shape, int axis, double cycles) {
-    std::vector<double> largest(static_cast<std::size_t>(shape[axis] / 2 + 2));
-    const index_t stride = stride_of(shape, axis);
-    for (index_t i = 0; i < element_count(shape); ++i) {
-        const index_t k = i / stride % shape[axis];
-        if (2 * k > shape[axis]) continue;
-        double& so_far = largest[static_cast<std::size_t>(k)];
-        so_far = std::max(so_far, std::abs(spectrum[static_cast<std::size_t>(i)]));
+// Returns for each axis the largest squared magnitudes over all frequencies with the same index.
+std::array<std::vector<double>, 3> largest_squares(const Spectrum& spectrum, const Shape3& shape,
+                                                   int threads) {
+    const auto raise = [](double& largest, double value) { largest = std::max(largest, value); };
+    std::array<std::vector<double>, 3> largest, of_planes;
+    for (int a = 0; a < 3; ++a) {
+        largest[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape[a]));
+        of_planes[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape.z * shape[a]));
     }
-    const index_t last = shape[axis] / 2;
+    parallel_for(shape.z, threads, [&](index_t z, int) {
+        const std::complex<double>* row = spectrum.data() + z * shape.y * shape.x;
+        double* const of_columns = of_planes[2].data() + z * shape.x;
+        for (index_t y = 0; y < shape.y; ++y, row += shape.x) {
+            double of_row = 0;
+            for (index_t x = 0; x < shape.x; ++x) {
+                const double square = std::norm(row[x]);
+                raise(of_row, square);
+                raise(of_columns[x], square);
+            }
+            of_planes[1][static_cast<std::size_t>(z * shape.y + y)] = of_row;
+            raise(largest[0][static_cast<std::size_t>(z)], of_row);
+        }
+    });
+    for (const std::size_t a : {1U, 2U})
+        for (std::size_t i = 0; i < of_planes[a].size(); ++i)
+            raise(largest[a][i % largest[a].size()], of_planes[a][i]);
+    return largest;
+}
+
+// Returns the largest magnitude at the frequency `cycles`, interpolated between two indices of the
+// squares of an axis.
+double largest_at(const std::vector<double>& squares, double cycles) {
+    const std::size_t last = squares.size() / 2;
     const double at =
-        std::min(cycles * static_cast<double>(shape[axis]), static_cast<double>(last));
+        std::min(cycles * static_cast<double>(squares.size()), static_cast<double>(last));
     const auto below = static_cast<std::size_t>(at);
     const double part = at - static_cast<double>(below);
-    return (1 - part) * largest[below] + part * largest[below + 1];
+    const double above = below < last ? std::sqrt(squares[below + 1]) : 0;
+    return (1 - part) * std::sqrt(squares[below]) + part * above;
 }
 
 }  // namespace
 
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads) {
-    constexpr int order = 10;
     const Shape3 shape = psf.shape();
     const double* const samples = psf.elements<double>();
     const auto count = static_cast<std::size_t>(element_count(shape));
@@ -120,40 +140,46 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
     Spectrum spectrum(count);
     const VolumeTransform forward(shape, cpu::TransformKind::forward);
     const VolumeTransform inverse(shape, cpu::TransformKind::inverse);
-    for_centered(shape, center,
+    for_centered(shape, center, threads,
                  [&](std::size_t i, std::size_t k) { spectrum[k] = samples[i] / sum; });
     forward.execute(spectrum, threads);
 
     const Index3 peak = kernel_peak(psf.view());
     const double* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
-    std::array<double, 3> width{};
+    const auto squares = largest_squares(spectrum, shape, threads);
+    // Squared frequencies, relative to that of the width.
+    std::array<std::vector<double>, 3> relative;
     double beta = 0;
     int axes = 0;
     for (int a = 0; a < 3; ++a) {
+        relative[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape[a]));
         if (shape[a] == 1) continue;
         const index_t stride = stride_of(shape, a);
         const double full = half_width(highest, stride, shape[a] - 1 - peak[a]) +
                             half_width(highest, -stride, peak[a]);
-        width[static_cast<std::size_t>(a)] = full;
-        beta += largest_at(spectrum, shape, a, 1 / full);
+        for (index_t k = 0; k < shape[a]; ++k)
+            relative[static_cast<std::size_t>(a)][static_cast<std::size_t>(k)] =
+                std::pow(frequency(k, shape[a]) * full, 2);
+        beta += largest_at(squares[static_cast<std::size_t>(a)], 1 / full);
         ++axes;
     }
     beta = axes > 0 ? beta / axes : 1;
     const double epsilon = std::max(0.0, 1 / std::pow(beta * beta + alpha, 2) - 1);
-    for (index_t z = 0, i = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x, ++i) {
-                const double w = std::pow(frequency(z, shape.z) * width[0], 2) +
-                                 std::pow(frequency(y, shape.y) * width[1], 2) +
-                                 std::pow(frequency(x, shape.x) * width[2], 2);
-                auto& value = spectrum[static_cast<std::size_t>(i)];
-                value /= (std::norm(value) + alpha) * std::sqrt(1 + epsilon * std::pow(w, order));
-            }
+    parallel_for(shape.z * shape.y, threads, [&](index_t row, int) {
+        const double before = relative[0][static_cast<std::size_t>(row / shape.y)] +
+                              relative[1][static_cast<std::size_t>(row % shape.y)];
+        std::complex<double>* const values = spectrum.data() + row * shape.x;
+        for (index_t x = 0; x < shape.x; ++x) {
+            const double w = before + relative[2][static_cast<std::size_t>(x)];
+            const double fifth = w * w * w * w * w;  // the order of the filter is 10
+            values[x] /= (std::norm(values[x]) + alpha) * std::sqrt(1 + epsilon * fifth * fifth);
+        }
+    });
     const double middle = spectrum[0].real() * static_cast<double>(count);
     inverse.execute(spectrum, threads);
     Volume taps(shape, PixelType::float64);
     double* const out = taps.elements<double>();
-    for_centered(shape, center,
+    for_centered(shape, center, threads,
                  [&](std::size_t i, std::size_t k) { out[i] = spectrum[k].real() / middle; });
     return taps;
 }
