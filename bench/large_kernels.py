@@ -197,7 +197,7 @@ class Rows:
 
     def scaled(self, shape):
         """Divides extents by --scale; a kernel's last sample is counted, so that 511 of 512 become 63 of 64."""
-        return tuple(max(1, -(-extent // self.arguments.scale) - (extent % 2)) for extent in shape)
+        return tuple(max(1, -(-(extent + extent % 2) // self.arguments.scale) - extent % 2) for extent in shape)
 
     def scaled_limit(self, limit):
         return limit and int(limit // self.arguments.scale ** 3)

@@ -129,7 +129,8 @@ struct BlockCost {
     double host_to_device_s = 0;
     double compute_s = 0;
     double device_to_host_s = 0;
-    double write_s = 0;  ///< seconds in which the sink of a stream accepts the block
+    double staging_s = 0;  ///< seconds of the host to copy ordinary memory for both directions
+    double write_s = 0;    ///< seconds in which the sink of a stream accepts the block
     /// Processor time of the threads that read and write streams while other threads compute.
     double stream_processor_s = 0;
     double seconds = 0;  ///< seconds of one block alone, from the first read to the last write
@@ -147,7 +148,7 @@ struct BlockCost {
         const double slowest =
             std::max({read_s, host_to_device_s, computing_s, device_to_host_s, write_s});
         const double all = read_s + host_to_device_s + computing_s + device_to_host_s + write_s;
-        return slowest + hidden_share * (all - slowest);
+        return std::max(staging_s, slowest + hidden_share * (all - slowest));
     }
     static constexpr double hidden_share = 0.15;
 };

@@ -113,7 +113,9 @@ struct MachineRates {
     double process_s = 21e-3;
 
     // Preparation of kernels
-    double kernel_tap_s = 14e-9;  ///< time to read, check and copy a tap of a kernel
+    /// Time of one thread to read, check and scale a tap of a kernel (bench/large_kernels.py, Xeon
+    /// with 16 threads, kernel of 2.1 GB; at most threads_to_fill_memory threads count).
+    double kernel_tap_s = 4e-9;
 
     // Scheduling of tasks
     double task_s = 50e-6;  ///< overhead of a task: prevents very small tiles
@@ -126,7 +128,10 @@ struct MachineRates {
     double gpu_start_s = 0.28;
     /// Time once for a plan: page-locked buffers, first allocations and CUDA kernels.
     double gpu_first_use_s = 0.1;
-    double gpu_launch_s = 6e-6;   ///< overhead for each CUDA kernel of a pass
+    double gpu_launch_s = 6e-6;  ///< overhead for each CUDA kernel of a pass
+    /// Overhead for each step of a walk along z: transfers and passes wait for each other
+    /// (bench/method_map.py, H100, walks of more than 100 steps: 116 to 165 µs).
+    double gpu_walk_step_s = 130e-6;
     double gpu_pass_share = 0.6;  ///< share of the data sheet's memory rate that passes reach
     /// Number of times that cuFFT reads or writes a grid, forward and inverse transforms together.
     double gpu_cufft_passes = 20;

@@ -114,34 +114,41 @@ struct NetworkGeometry {
     std::array<index_t, max_rows> part_begin{};  ///< offset in `Real`s of each part row at n = 0
 };
 
-/// Memory of each thread for the spans that enter and leave a network, and for a row of zeros.
+/// Memory of the calling thread for the spans that enter and leave a network, and for a row of
+/// zeros. Threads keep it, since its first use takes longer than splitting what passes through it.
 template <class Real>
 class SpanBuffers {
   public:
-    SpanBuffers(const NetworkGeometry<Real>& geometry, int threads)
+    explicit SpanBuffers(const NetworkGeometry<Real>& geometry)
         : rows_(static_cast<std::size_t>(geometry.rows.undivided)),
-          row_reals_(2 * geometry.longest_span + padding),
-          buffer_(checked_multiply(threads, thread_reals() * static_cast<index_t>(sizeof(Real))),
-                  "the rows of a split") {
-        buffer_.touch(threads);
+          row_reals_(2 * geometry.longest_span + padding) {
+        // A network has at most as many part rows as undivided rows.
+        const auto bytes =
+            static_cast<std::size_t>(zero_reals + 2 * static_cast<index_t>(rows_) * row_reals_) *
+            sizeof(Real);
+        thread_local Buffer kept;
+        if (kept.bytes() < static_cast<index_t>(bytes)) {
+            kept = Buffer(static_cast<index_t>(bytes), "the rows of a split");
+            kept.touch(1);
+        }
+        data_ = kept.as<Real>();
     }
-    Real* in(int thread, std::size_t row) const { return at(thread, row); }
-    Real* out(int thread, std::size_t row) const { return at(thread, rows_ + row); }
-    const Real* zeros(int thread) const { return at(thread, 2 * rows_); }
+    Real* in(std::size_t row) const { return at(row); }
+    Real* out(std::size_t row) const { return at(rows_ + row); }
+    const Real* zeros() const { return data_; }
 
   private:
     static constexpr index_t padding = 16;  // keeps rows out of each other's cache sets
+    // The longest span of any network. No other row begins within it.
+    static constexpr index_t zero_reals = 2 * span_reals + padding;
 
-    // A network has at most as many part rows as undivided rows.
-    index_t thread_reals() const { return static_cast<index_t>(2 * rows_ + 1) * row_reals_; }
-    Real* at(int thread, std::size_t row) const {
-        return buffer_.template as<Real>() + thread * thread_reals() +
-               static_cast<index_t>(row) * row_reals_;
+    Real* at(std::size_t row) const {
+        return data_ + zero_reals + static_cast<index_t>(row) * row_reals_;
     }
 
     std::size_t rows_;
     index_t row_reals_;
-    Buffer buffer_;
+    Real* data_;
 };
 
 /// Calls work(thread, n, y) for n < planes, y < rows in `threads` threads. May throw Cancelled.
@@ -184,7 +191,6 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                     const ExecutionContext& context, const SplitSection& section) {
     const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(false);
-    const SpanBuffers<Real> buffers(geometry, threads);
     const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
     const auto parts = static_cast<std::size_t>(geometry.rows.parts);
     const pixels::RowGather gather(input.gather[2]);
@@ -206,6 +212,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
     for_each_row(
         steps.end - steps.begin, static_cast<index_t>(input.gather[1].size()), threads, context,
         [&](int thread, index_t step_number, index_t y) {
+            const SpanBuffers<Real> buffers(geometry);
             const index_t n = steps.begin + step_number;
             const index_t row = input.gather[1][static_cast<std::size_t>(y)];
             for (index_t x = 0; x < gather.size(); x += longest) {
@@ -219,12 +226,12 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                     const index_t plane =
                         source_plane(n + static_cast<index_t>(q) * geometry.networks);
                     if (plane < 0 || row < 0) {
-                        span.in[q] = buffers.zeros(thread);
+                        span.in[q] = buffers.zeros();
                     } else if (in_place) {
                         span.in[q] = static_cast<const Real*>(
                             source.at(plane, row, gather.run_source() + x - gather.run_begin()));
                     } else {
-                        Real* loaded = buffers.in(thread, q);
+                        Real* loaded = buffers.in(q);
                         replaced[static_cast<std::size_t>(thread)] +=
                             pixels::load_span(source, plane, row, gather, {x, count}, options,
                                               reinterpret_cast<T*>(loaded));
@@ -236,7 +243,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                     target[p] = data + geometry.part_offset(p, n, section.first_row + y, x);
                     span.past_cache[p] = whole && past_cache && is_line_aligned(target[p]);
                     const bool direct = whole && (span.past_cache[p] || !past_cache);
-                    span.out[p] = direct ? target[p] : buffers.out(thread, p);
+                    span.out[p] = direct ? target[p] : buffers.out(p);
                 }
                 split_span(layout.complex_data, layout.parts, factors[static_cast<std::size_t>(n)],
                            span);
@@ -314,7 +321,6 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout,
                        const ExecutionContext& context, const SplitSection& section) {
     const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(true);
-    const SpanBuffers<Real> buffers(geometry, threads);
     const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
     const auto parts = static_cast<std::size_t>(geometry.rows.parts);
     const ImageView& target = output.target;
@@ -327,54 +333,55 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout,
     const index_t longest = geometry.span_for(target.shape.x);
 
     const StepRange steps = common_steps(geometry.stored, section.steps);
-    for_each_row(
-        steps.end - steps.begin, target.shape.y, threads, context,
-        [&](int thread, index_t step_number, index_t y) {
-            const index_t n = steps.begin + step_number;
-            std::array<index_t, max_rows> plane;  // plane of the target, or -1
-            bool needed = false;
-            for (std::size_t q = 0; q < undivided; ++q) {
-                const auto z =
-                    static_cast<std::size_t>(n) + q * static_cast<std::size_t>(geometry.networks);
-                plane[q] = z < scatter.size() ? scatter[z] : -1;
-                needed = needed || plane[q] >= 0;
-            }
-            if (!needed) return;
-            for (index_t x = 0; x < target.shape.x; x += longest) {
-                const index_t count = std::min(longest, target.shape.x - x);
-                const bool whole = count % row_quantum == 0;
-                NetworkSpan<Real> span;
-                span.samples = round_up(count, row_quantum);
-                for (std::size_t p = 0; p < parts; ++p) {
-                    span.in[p] = data + geometry.part_offset(p, n, section.first_row + y, x);
-                    if (whole) continue;
-                    // Vectors could reach beyond the end of the volume.
-                    std::copy_n(span.in[p], count * geometry.part_reals[p], buffers.in(thread, p));
-                    span.in[p] = buffers.in(thread, p);
-                }
-                for (std::size_t q = 0; q < undivided; ++q) {
-                    span.out[q] = buffers.out(thread, q);
-                    span.past_cache[q] = false;
-                    if (plane[q] < 0 || !plain || !whole) continue;
-                    auto* address = static_cast<Real*>(target.at(plane[q], y, x));
-                    span.past_cache[q] = past_cache && is_line_aligned(address);
-                    if (span.past_cache[q] || !past_cache) span.out[q] = address;
-                }
-                merge_span(layout.complex_data, layout.parts, factors[static_cast<std::size_t>(n)],
-                           span);
-                for (std::size_t q = 0; q < undivided; ++q) {
-                    if (plane[q] < 0 || span.out[q] != buffers.out(thread, q)) continue;
-                    if (plain) {
-                        write_row(span.out[q], count * static_cast<index_t>(sizeof(T)),
-                                  target.at(plane[q], y, x), past_cache);
-                    } else {
-                        clamped[static_cast<std::size_t>(thread)] +=
-                            pixels::store_row(reinterpret_cast<const T*>(span.out[q]), count,
-                                              output.add, target, plane[q], y, x);
-                    }
-                }
-            }
-        });
+    for_each_row(steps.end - steps.begin, target.shape.y, threads, context,
+                 [&](int thread, index_t step_number, index_t y) {
+                     const SpanBuffers<Real> buffers(geometry);
+                     const index_t n = steps.begin + step_number;
+                     std::array<index_t, max_rows> plane;  // plane of the target, or -1
+                     bool needed = false;
+                     for (std::size_t q = 0; q < undivided; ++q) {
+                         const auto z = static_cast<std::size_t>(n) +
+                                        q * static_cast<std::size_t>(geometry.networks);
+                         plane[q] = z < scatter.size() ? scatter[z] : -1;
+                         needed = needed || plane[q] >= 0;
+                     }
+                     if (!needed) return;
+                     for (index_t x = 0; x < target.shape.x; x += longest) {
+                         const index_t count = std::min(longest, target.shape.x - x);
+                         const bool whole = count % row_quantum == 0;
+                         NetworkSpan<Real> span;
+                         span.samples = round_up(count, row_quantum);
+                         for (std::size_t p = 0; p < parts; ++p) {
+                             span.in[p] =
+                                 data + geometry.part_offset(p, n, section.first_row + y, x);
+                             if (whole) continue;
+                             // Vectors could reach beyond the end of the volume.
+                             std::copy_n(span.in[p], count * geometry.part_reals[p], buffers.in(p));
+                             span.in[p] = buffers.in(p);
+                         }
+                         for (std::size_t q = 0; q < undivided; ++q) {
+                             span.out[q] = buffers.out(q);
+                             span.past_cache[q] = false;
+                             if (plane[q] < 0 || !plain || !whole) continue;
+                             auto* address = static_cast<Real*>(target.at(plane[q], y, x));
+                             span.past_cache[q] = past_cache && is_line_aligned(address);
+                             if (span.past_cache[q] || !past_cache) span.out[q] = address;
+                         }
+                         merge_span(layout.complex_data, layout.parts,
+                                    factors[static_cast<std::size_t>(n)], span);
+                         for (std::size_t q = 0; q < undivided; ++q) {
+                             if (plane[q] < 0 || span.out[q] != buffers.out(q)) continue;
+                             if (plain) {
+                                 write_row(span.out[q], count * static_cast<index_t>(sizeof(T)),
+                                           target.at(plane[q], y, x), past_cache);
+                             } else {
+                                 clamped[static_cast<std::size_t>(thread)] +=
+                                     pixels::store_row(reinterpret_cast<const T*>(span.out[q]),
+                                                       count, output.add, target, plane[q], y, x);
+                             }
+                         }
+                     }
+                 });
     ClampCount total;
     for (const ClampCount& c : clamped) total += c;
     return total;

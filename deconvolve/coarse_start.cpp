@@ -185,7 +185,7 @@ Volume halved_taps(const Volume& psf, int axis, Index3& center) {
             if (axis != 2 && (at[axis] < 0 || at[axis] >= from[axis])) continue;
             const double* const taps = psf.elements<double>() + (at.z * from.y + at.y) * from.x;
             const index_t offset = at.x;
-            const index_t begin = std::max<index_t>(0, ceil_div(-offset, step));
+            const index_t begin = ceil_div(std::max<index_t>(0, -offset), step);
             const index_t end =
                 std::min(extents.x, ceil_div(std::max<index_t>(0, from.x - offset), step));
             const double weight = binomial[static_cast<std::size_t>(d)];

@@ -141,7 +141,7 @@ void fill_task_plan(const ConvolutionProblem& problem, const CandidateLayout& la
 namespace {
 
 // Bytes of a thread that splits or merges, for the rows of a few butterflies.
-constexpr index_t split_bytes_per_thread = index_t{704} << 10;
+constexpr index_t split_bytes_per_thread = index_t{800} << 10;
 
 // Bytes that are written to a file before write-back begins (io/atomic_output.cpp).
 constexpr double writeback_bytes = 64 << 20;
@@ -208,7 +208,7 @@ class Predictor {
             make_fit(division, beyond_one_kernel, candidate);
         if (division.scratch_bytes > 0) add_split(division, candidate);
         if (problem_.streamed && !streams(division)) add_files(candidate);
-        if (problem_.streamed)
+        if (problem_.streamed && !problem_.sink_in_memory)
             add_commit(streams(division) ? writing_s : candidate.stages.write.seconds, candidate);
         if (counts_first_use()) add_start(candidate);
         return candidate;
@@ -342,8 +342,9 @@ class Predictor {
     // known number of images is expected.
     double prepare_seconds(const BlockDivision& division, const EngineCosts& costs) const {
         if (!counts_first_use()) return 0;
-        const double taps_s =
-            static_cast<double>(element_count(problem_.kernel)) * rates_.kernel_tap_s;
+        const double taps_s = static_cast<double>(element_count(problem_.kernel)) *
+                              rates_.kernel_tap_s /
+                              std::min<double>(host_threads(), rates_.threads_to_fill_memory);
         const double boxes_s = static_cast<double>(box_bytes(division)) /
                                static_cast<double>(engines_.size()) /
                                (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
@@ -428,7 +429,9 @@ class Predictor {
             candidate.engine_bytes -= beyond_one_kernel;
         }
         const double write_bytes_per_s =
-            std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
+            problem_.sink_in_memory
+                ? problem_.sink_bytes_per_s
+                : std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
         if (division.parts > 1 && candidate.host_bytes > limits_.host_bytes)
             put_kernel_in_files(division, write_bytes_per_s, candidate);
         if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
@@ -468,15 +471,14 @@ class Predictor {
         if (counts_first_use()) candidate.seconds += bytes / write_bytes_per_s;
     }
 
-    // Returns the number of threads that split and merge at the rate of one thread each.
-    double splitting_threads() const {
-        int host_threads = 0;
-        for (const auto& engine : engines_) host_threads += engine->info().threads;
-        return std::min<double>(host_threads, rates_.threads_to_fill_memory);
+    int host_threads() const {
+        int threads = 0;
+        for (const auto& engine : engines_) threads += engine->info().threads;
+        return threads;
     }
 
     void add_split(const BlockDivision& division, PlanCandidate& candidate) const {
-        const double threads = splitting_threads();
+        const double threads = std::min<double>(host_threads(), rates_.threads_to_fill_memory);
         const double bytes =
             static_cast<double>(images()) *
             static_cast<double>(image_bytes() + 2 * division.scratch_bytes + output_bytes());

@@ -8,6 +8,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/kernel_survey.hpp"
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "volumes/adjoint.hpp"
@@ -255,6 +256,8 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     problem.complex_data = problem.complex_kernel || is_complex(image_type);
     problem.precision = options.precision;
     problem.streamed = options.streamed;
+    problem.sink_in_memory =
+        !options.scratch_directory.empty() && system::is_in_memory(options.scratch_directory);
     problem.executions = options.expected_executions.value_or(0);
     problem.boundary = adjoint ? BoundaryKind::zero : options.boundary.kind;
     for (int a = 0; a < 3; ++a) resolve_axis(a, image[a], center[a], options, resolved);

@@ -26,9 +26,10 @@ struct ConvolutionProblem {
     /// Bytes a second that reading and writing a stream reach; 0 for the file rates of the engines.
     double source_bytes_per_s = 0;
     double sink_bytes_per_s = 0;
-    index_t executions = 0;     ///< number of volumes that are expected; 0 for many
-    double start_s = 0;         ///< seconds to start all engines, also unused ones
-    bool complex_data = false;  ///< whether image or kernel is complex
+    bool sink_in_memory = false;  ///< what is written needs no write-back to a disk
+    index_t executions = 0;       ///< number of volumes that are expected; 0 for many
+    double start_s = 0;           ///< seconds to start all engines, also unused ones
+    bool complex_data = false;    ///< whether image or kernel is complex
     bool complex_kernel = false;
     bool rank1_kernel = false;
     Precision precision = Precision::float32;

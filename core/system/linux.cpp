@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +98,12 @@ int open_nameless_file(const std::string& folder) {
     const int named = ::mkostemp(name.data(), O_CLOEXEC);
     if (named >= 0) ::unlink(name.c_str());
     return named;
+}
+
+bool is_in_memory(const std::string& folder) {
+    struct statfs system;
+    return ::statfs(folder.c_str(), &system) == 0 &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
 int reserve_space(int file, index_t offset, index_t bytes) {

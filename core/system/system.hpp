@@ -63,6 +63,9 @@ void unmap_memory(void* memory, index_t bytes) noexcept;
 /// process ends. Returns its descriptor, or -1 with the reason in errno.
 CONVOLUME_API int open_nameless_file(const std::string& folder);
 
+/// Returns true if the files of a folder are in memory and never travel to a disk.
+bool is_in_memory(const std::string& folder);
+
 /// Takes space on the disk for part of a file, so that writing cannot fail for lack of it. Returns
 /// 0 or an error number, EOPNOTSUPP if the file system cannot do so.
 CONVOLUME_API int reserve_space(int file, index_t offset, index_t bytes);

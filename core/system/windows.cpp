@@ -113,6 +113,10 @@ int open_nameless_file(const std::string& folder) {
     return -1;
 }
 
+bool is_in_memory(const std::string&) {
+    return false;
+}
+
 int reserve_space(int file, index_t offset, index_t bytes) {
     const auto handle = reinterpret_cast<HANDLE>(_get_osfhandle(file));
     LARGE_INTEGER size{};

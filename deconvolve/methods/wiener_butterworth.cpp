@@ -22,39 +22,58 @@ index_t stride_of(const Shape3& shape, int axis) {
     return axis == 2 ? 1 : axis == 1 ? shape.x : shape.y * shape.x;
 }
 
-// Transforms volumes of one shape in place. The sample at index 0 is the origin, and the inverse
-// has no factor.
+// Returns the number of a row's frequencies that are stored: those of real samples are symmetric.
+index_t stored(const Shape3& shape) {
+    return shape.x / 2 + 1;
+}
+
+// Transforms real volumes of one shape to their spectra and back. The sample at index 0 is the
+// origin, and the inverse has no factor.
 class VolumeTransform {
   public:
-    VolumeTransform(const Shape3& shape, cpu::TransformKind kind) {
-        const index_t plane = shape.y * shape.x;
-        for (int axis = 0; axis < 3; ++axis) {
-            if (shape[axis] == 1) continue;
-            const index_t stride = stride_of(shape, axis);
-            const index_t lines = axis == 2 ? shape.y : shape.x;
-            const index_t distance = axis == 2 ? shape.x : 1;
-            const cpu::TransformBatch batch{shape[axis], lines, stride, distance, stride, distance};
-            // Transforms that are run once do not pay for FFTW's planning.
-            axes_.push_back({cpu::FftPlan<double>(batch, kind, nullptr, nullptr, {FftLibrary::own}),
-                             axis == 0 ? shape.y : shape.z, axis == 0 ? shape.x : plane});
-        }
+    explicit VolumeTransform(const Shape3& shape) : shape_(shape) {}
+
+    void forward(Volume& samples, Spectrum& spectrum, int threads) const {
+        const auto rows = planned({shape_.x, shape_.y, 1, shape_.x, 1, stored(shape_)},
+                                  cpu::TransformKind::real_forward);
+        parallel_for(shape_.z, threads, [&](index_t z, int) {
+            rows.execute(samples.elements<double>() + z * shape_.y * shape_.x,
+                         spectrum.data() + z * shape_.y * stored(shape_));
+        });
+        transform_columns(spectrum, cpu::TransformKind::forward, threads);
     }
 
-    void execute(Spectrum& data, int threads) const {
-        for (const Axis& axis : axes_)
-            parallel_for(axis.groups, threads, [&](index_t group, int) {
-                std::complex<double>* const first = data.data() + group * axis.step;
-                axis.plan.execute(first, first);
-            });
+    void inverse(Spectrum& spectrum, Volume& samples, int threads) const {
+        transform_columns(spectrum, cpu::TransformKind::inverse, threads);
+        const auto rows = planned({shape_.x, shape_.y, 1, stored(shape_), 1, shape_.x},
+                                  cpu::TransformKind::real_inverse);
+        parallel_for(shape_.z, threads, [&](index_t z, int) {
+            rows.execute(spectrum.data() + z * shape_.y * stored(shape_),
+                         samples.elements<double>() + z * shape_.y * shape_.x);
+        });
     }
 
   private:
-    // Lines are transformed in groups, which begin `step` samples after each other.
-    struct Axis {
-        cpu::FftPlan<double> plan;
-        index_t groups, step;
-    };
-    std::vector<Axis> axes_;
+    // Transforms that are run once do not pay for FFTW's planning.
+    static cpu::FftPlan<double> planned(const cpu::TransformBatch& batch, cpu::TransformKind kind) {
+        return {batch, kind, nullptr, nullptr, {FftLibrary::own}};
+    }
+
+    // Transforms along z and y.
+    void transform_columns(Spectrum& data, cpu::TransformKind kind, int threads) const {
+        const index_t width = stored(shape_), plane = shape_.y * width;
+        for (const int axis : {0, 1}) {
+            const index_t stride = axis == 0 ? plane : width;
+            const auto columns = planned({shape_[axis], width, stride, 1, stride, 1}, kind);
+            parallel_for(axis == 0 ? shape_.y : shape_.z, threads, [&](index_t group, int) {
+                std::complex<double>* const first =
+                    data.data() + group * (axis == 0 ? width : plane);
+                columns.execute(first, first);
+            });
+        }
+    }
+
+    Shape3 shape_;
 };
 
 // Calls use(i, k) for every sample: i is its index in C order, and k that with `center` at index 0.
@@ -88,21 +107,24 @@ double frequency(index_t k, index_t length) {
     return static_cast<double>(2 * k > length ? k - length : k) / static_cast<double>(length);
 }
 
-// Returns for each axis the largest squared magnitudes over all frequencies with the same index.
+// Returns for each axis the largest squared magnitudes over all frequencies with the same index,
+// for indices of up to half of the extent.
 std::array<std::vector<double>, 3> largest_squares(const Spectrum& spectrum, const Shape3& shape,
                                                    int threads) {
     const auto raise = [](double& largest, double value) { largest = std::max(largest, value); };
+    const Shape3 extents{shape.z, shape.y, stored(shape)};
     std::array<std::vector<double>, 3> largest, of_planes;
     for (int a = 0; a < 3; ++a) {
-        largest[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape[a]));
-        of_planes[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(shape.z * shape[a]));
+        largest[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(extents[a]));
+        of_planes[static_cast<std::size_t>(a)].resize(
+            static_cast<std::size_t>(shape.z * extents[a]));
     }
     parallel_for(shape.z, threads, [&](index_t z, int) {
-        const std::complex<double>* row = spectrum.data() + z * shape.y * shape.x;
-        double* const of_columns = of_planes[2].data() + z * shape.x;
-        for (index_t y = 0; y < shape.y; ++y, row += shape.x) {
+        const std::complex<double>* row = spectrum.data() + z * shape.y * extents.x;
+        double* const of_columns = of_planes[2].data() + z * extents.x;
+        for (index_t y = 0; y < shape.y; ++y, row += extents.x) {
             double of_row = 0;
-            for (index_t x = 0; x < shape.x; ++x) {
+            for (index_t x = 0; x < extents.x; ++x) {
                 const double square = std::norm(row[x]);
                 raise(of_row, square);
                 raise(of_columns[x], square);
@@ -114,15 +136,17 @@ std::array<std::vector<double>, 3> largest_squares(const Spectrum& spectrum, con
     for (const std::size_t a : {1U, 2U})
         for (std::size_t i = 0; i < of_planes[a].size(); ++i)
             raise(largest[a][i % largest[a].size()], of_planes[a][i]);
+    for (const std::size_t a : {0U, 1U})
+        for (std::size_t k = 1; 2 * k < largest[a].size(); ++k)
+            raise(largest[a][k], largest[a][largest[a].size() - k]);
     return largest;
 }
 
 // Returns the largest magnitude at the frequency `cycles`, interpolated between two indices of the
-// squares of an axis.
-double largest_at(const std::vector<double>& squares, double cycles) {
-    const std::size_t last = squares.size() / 2;
-    const double at =
-        std::min(cycles * static_cast<double>(squares.size()), static_cast<double>(last));
+// squares of an axis of `length` samples.
+double largest_at(const std::vector<double>& squares, index_t length, double cycles) {
+    const auto last = static_cast<std::size_t>(length / 2);
+    const double at = std::min(cycles * static_cast<double>(length), static_cast<double>(last));
     const auto below = static_cast<std::size_t>(at);
     const double part = at - static_cast<double>(below);
     const double above = below < last ? std::sqrt(squares[below + 1]) : 0;
@@ -137,12 +161,14 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
     const auto count = static_cast<std::size_t>(element_count(shape));
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += samples[i];
-    Spectrum spectrum(count);
-    const VolumeTransform forward(shape, cpu::TransformKind::forward);
-    const VolumeTransform inverse(shape, cpu::TransformKind::inverse);
+    const index_t width = stored(shape);
+    Spectrum spectrum(static_cast<std::size_t>(shape.z * shape.y * width));
+    const VolumeTransform transform(shape);
+    Volume around_zero(shape, PixelType::float64), taps(shape, PixelType::float64);
+    double* const wrapped = around_zero.elements<double>();
     for_centered(shape, center, threads,
-                 [&](std::size_t i, std::size_t k) { spectrum[k] = samples[i] / sum; });
-    forward.execute(spectrum, threads);
+                 [&](std::size_t i, std::size_t k) { wrapped[k] = samples[i] / sum; });
+    transform.forward(around_zero, spectrum, threads);
 
     const Index3 peak = kernel_peak(psf.view());
     const double* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
@@ -160,7 +186,7 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
         for (index_t k = 0; k < shape[a]; ++k)
             relative[static_cast<std::size_t>(a)][static_cast<std::size_t>(k)] =
                 std::pow(frequency(k, shape[a]) * full, 2);
-        beta += largest_at(squares[static_cast<std::size_t>(a)], 1 / full);
+        beta += largest_at(squares[static_cast<std::size_t>(a)], shape[a], 1 / full);
         ++axes;
     }
     beta = axes > 0 ? beta / axes : 1;
@@ -168,19 +194,18 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
     parallel_for(shape.z * shape.y, threads, [&](index_t row, int) {
         const double before = relative[0][static_cast<std::size_t>(row / shape.y)] +
                               relative[1][static_cast<std::size_t>(row % shape.y)];
-        std::complex<double>* const values = spectrum.data() + row * shape.x;
-        for (index_t x = 0; x < shape.x; ++x) {
+        std::complex<double>* const values = spectrum.data() + row * width;
+        for (index_t x = 0; x < width; ++x) {
             const double w = before + relative[2][static_cast<std::size_t>(x)];
             const double fifth = w * w * w * w * w;  // the order of the filter is 10
             values[x] /= (std::norm(values[x]) + alpha) * std::sqrt(1 + epsilon * fifth * fifth);
         }
     });
     const double middle = spectrum[0].real() * static_cast<double>(count);
-    inverse.execute(spectrum, threads);
-    Volume taps(shape, PixelType::float64);
+    transform.inverse(spectrum, around_zero, threads);
     double* const out = taps.elements<double>();
     for_centered(shape, center, threads,
-                 [&](std::size_t i, std::size_t k) { out[i] = spectrum[k].real() / middle; });
+                 [&](std::size_t i, std::size_t k) { out[i] = wrapped[k] / middle; });
     return taps;
 }
 

@@ -96,6 +96,44 @@ TransferGate gate_of(double one_upload, double all_uploads) {
                                                       : TransferGate::per_link;
 }
 
+// Measures transfers of ordinary memory through staging buffers.
+StagedRates measure_staged(int number, int host_threads) {
+    const DeviceScope scope(number);
+    constexpr index_t bytes = index_t{128} << 20;
+    Volume source({1, 1, bytes}, PixelType::uint8), target(source.shape(), source.type());
+    DeviceMemory uploaded(number, bytes), downloaded(number, bytes);
+    downloaded.clear();
+    BusGate gate(TransferGate::off);
+    StagingPool up_staging(4), down_staging(4);
+    const CudaStream up, down;
+    DeviceTimeline no_timeline(nullptr, 0, -1, up);
+    const auto upload = [&] {
+        const DeviceScope of_thread(number);
+        Uploader uploader({number, host_threads, &gate, &up_staging, &no_timeline}, up);
+        uploader.upload(source.view(), uploaded.data());
+        uploader.finish();
+    };
+    const auto download = [&] {
+        Downloader downloader({number, host_threads, &gate, &down_staging, &no_timeline}, down);
+        downloader.download(downloaded.data(), target.view());
+        downloader.finish();
+    };
+    const auto best_rate = [](const auto& transfer) {
+        double best = 0;
+        for (int run = 0; run < 3; ++run) {
+            const auto start = Clock::now();
+            transfer();
+            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+            best = std::max(best, static_cast<double>(bytes) / seconds);
+        }
+        return best;
+    };
+    return {best_rate(upload), best_rate(download), 2 * best_rate([&] {
+                                                        const std::jthread uploading(upload);
+                                                        download();
+                                                    })};
+}
+
 }  // namespace
 
 GpuBandwidth measure_bandwidth(int number) {
@@ -113,37 +151,6 @@ GpuBandwidth measure_bandwidth(int number) {
                         for (int i = 0; i < copies; ++i) device.copy();
                     });
     return result;
-}
-
-// Returns the rate of each direction, in bytes per second, while ordinary memory travels to and
-// from the device through staging buffers.
-static double measure_staged(int number, int host_threads) {
-    const DeviceScope scope(number);
-    constexpr index_t bytes = 2 * index_t{64} << 20;
-    Volume source({1, 1, bytes}, PixelType::uint8), target(source.shape(), source.type());
-    DeviceMemory uploaded(number, bytes), downloaded(number, bytes);
-    downloaded.clear();
-    BusGate gate(TransferGate::off);
-    StagingPool up_staging(4), down_staging(4);
-    const CudaStream up, down;
-    DeviceTimeline no_timeline(nullptr, 0, -1, up);
-    double best = 0;
-    for (int run = 0; run < 3; ++run) {
-        const auto start = Clock::now();
-        std::jthread downloading([&] {
-            const DeviceScope of_thread(number);
-            Downloader downloader({number, host_threads, &gate, &down_staging, &no_timeline}, down);
-            downloader.download(downloaded.data(), target.view());
-            downloader.finish();
-        });
-        Uploader uploader({number, host_threads, &gate, &up_staging, &no_timeline}, up);
-        uploader.upload(source.view(), uploaded.data());
-        uploader.finish();
-        downloading.join();
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        best = std::max(best, static_cast<double>(bytes) / seconds);
-    }
-    return best;
 }
 
 double measure_concurrent_upload(const std::vector<int>& devices) {
@@ -213,11 +220,13 @@ TransferRates direct_transfer_rates(int device) {
     return {std::min(rates[0], each_of_both), std::min(rates[1], each_of_both)};
 }
 
-TransferRates staged_transfer_rates(int device, int host_threads) {
+StagedRates staged_transfer_rates(int device, int host_threads) {
     const KeptMeasurements::Values rates = kept_measurements().find_or_measure(
-        message("staged transfers of ", name_of(device), ", ", host_threads, " threads"), 1,
-        [&] { return KeptMeasurements::Values{measure_staged(device, host_threads)}; });
-    return {rates[0], rates[0]};
+        message("staged transfers of ", name_of(device), ", ", host_threads, " threads"), 3, [&] {
+            const StagedRates measured = measure_staged(device, host_threads);
+            return KeptMeasurements::Values{measured.to_device, measured.to_host, measured.both};
+        });
+    return {rates[0], rates[1], rates[2]};
 }
 
 TransferRates transfer_rates(int device) {

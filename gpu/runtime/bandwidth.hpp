@@ -26,9 +26,14 @@ struct TransferRates {
 };
 /// Returns the rates of page-locked memory.
 TransferRates direct_transfer_rates(int device);
-/// Returns the rates of large images in ordinary memory, which `host_threads` threads for each
-/// direction copy to and from staging buffers.
-TransferRates staged_transfer_rates(int device, int host_threads);
+/// Rates of large images in ordinary memory, which threads of the host copy to and from staging
+/// buffers.
+struct StagedRates {
+    double to_device = 0, to_host = 0;  ///< of one direction alone
+    double both = 0;                    ///< of both directions together, at once
+};
+/// `host_threads` threads copy for each direction.
+StagedRates staged_transfer_rates(int device, int host_threads);
 /// Returns the rates that staging buffers reach if other threads fill and empty them.
 TransferRates transfer_rates(int device);
 

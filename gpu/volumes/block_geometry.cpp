@@ -296,6 +296,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, to_device);
     times.to_host_s = transfer_s(out * target, x.kept, block.target_type,
                                  block.staged ? rates.staged_to_host : rates.to_host);
+    if (block.staged) times.staging_s = (in * source + out * target) / rates.staged_both;
     const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
                             double rate, bool in_planes) {
         if (rate == 0) return 0.0;
@@ -329,8 +330,9 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
              out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
-    times.compute_s =
-        bytes / rates.memory + windows * times.z_s + launches * rates.machine.gpu_launch_s;
+    times.compute_s = bytes / rates.memory + windows * times.z_s +
+                      launches * rates.machine.gpu_launch_s +
+                      (g.slab > 0 ? windows * rates.machine.gpu_walk_step_s : 0);
     if (is_direct(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
     if (!is_direct(block)) {
         const auto taps = static_cast<double>(g.taps_bytes);
@@ -351,9 +353,10 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const double up = in_s - up_first;
     const double down = out_s - down_last;
     const double passes = times.compute_s - times.z_s;
-    const double slowest = std::max({up, down, passes});
+    const double slowest =
+        std::max({up, down, passes, g.slab > 0 ? times.staging_s - up_first - down_last : 0});
     times.alone_s = up_first + times.z_s + down_last + slowest +
-                    BlockCost::hidden_share * (up + down + passes - slowest);
+                    BlockCost::hidden_share * std::max(up + down + passes - slowest, 0.0);
     return times;
 }
 

@@ -83,8 +83,9 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 /// Predicted times of a block with this layout, in seconds.
 struct BlockTimes {
     double read_s, to_device_s, compute_s, to_host_s, write_s;
-    double z_s;      ///< time of the pass along z of one window, which compute_s includes
-    double alone_s;  ///< time from the first byte uploaded to the last byte downloaded
+    double staging_s;  ///< time of the host to copy ordinary memory for both directions at once
+    double z_s;        ///< time of the pass along z of one window, which compute_s includes
+    double alone_s;    ///< time from the first byte uploaded to the last byte downloaded
     double kernel_to_device_s, kernel_s;  ///< times to upload taps and to transform them
 };
 BlockTimes block_times(const Block& block, const BlockGeometry& geometry, const DeviceRates& rates);

@@ -14,7 +14,8 @@ struct DeviceRates {
     double memory = 2e12;                     ///< memory rate that our passes reach
     double multiply_adds = 28e12;             ///< peak multiply-adds per second in single precision
     double to_device = 4e10, to_host = 4e10;  ///< rates of page-locked memory
-    double staged_to_device = 2e10, staged_to_host = 2e10;  ///< rates of ordinary memory
+    /// Rates of ordinary memory: one direction alone, and both together.
+    double staged_to_device = 3e10, staged_to_host = 3e10, staged_both = 4e10;
     MachineRates machine;
 };
 

@@ -66,9 +66,10 @@ class GpuEngine : public Engine {
         rates_ = device_rates(device, rates);
         rates_.to_device = transfers.to_device;
         rates_.to_host = transfers.to_host;
-        const TransferRates staged = staged_transfer_rates(device, resources_->host_threads);
+        const StagedRates staged = staged_transfer_rates(device, resources_->host_threads);
         rates_.staged_to_device = staged.to_device;
         rates_.staged_to_host = staged.to_host;
+        rates_.staged_both = staged.both;
     }
 
     const EngineInfo& info() const override { return info_; }
@@ -114,6 +115,7 @@ class GpuEngine : public Engine {
         cost.host_to_device_s = times.to_device_s;
         cost.compute_s = times.compute_s;
         cost.device_to_host_s = times.to_host_s;
+        cost.staging_s = times.staging_s;
         cost.seconds = times.alone_s;
         cost.first_use_s = info_.rates.gpu_first_use_s;
         cost.slab_planes = geometry.slab;

@@ -262,6 +262,21 @@ TEST_CASE("if all files fail for the same reason, the exit code is that of the r
     CHECK(folder.in("out").empty());
 }
 
+TEST_CASE("a kernel is loaded again after a plan has failed") {
+    Scans folder;
+    const CommandResult result =
+        folder.run({"convolve", "scan/*.tif", "psf.npy", "--output-dir", "out", "--max-host-mem",
+                    "1kB", "--device", "cpu", "--json"});
+    INFO(result.err);
+    const auto files = files_of(result);
+    REQUIRE(files.size() == 3);
+    for (const auto& file : files) {
+        CHECK(file["result"] == "failed");
+        CHECK(contains(file["error"], "no plan for an image"));
+        CHECK(file["error"] == files[0]["error"]);
+    }
+}
+
 TEST_CASE("resume continues where a run has ended") {
     Scans folder;
     const Arguments command{"convolve", "scan/*.tif", "psf.npy", "--output-dir", "out", "--json"};
