@@ -260,6 +260,14 @@ double gpu_start_seconds() {
     return kept ? kept->front() : MachineRates{}.gpu_start_s * visible_gpus();
 }
 
+void start_gpus(const EngineChoice& engines) noexcept {
+    if (engines.device == EngineChoice::Device::cpu) return;
+    try {
+        if (gpu_start_seconds() > 0) make_engines(engines);
+    } catch (...) {  // the first use meets the same error
+    }
+}
+
 std::vector<GpuDevice> gpu_devices() {
     return result_or_empty(&GpuBackend::devices);
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_stream.hpp"
 #include "convolume/image_view.hpp"
@@ -56,6 +58,11 @@ class ChannelKernels {
               const ExecutionContext& context) {
         const io::ImageMetadata& image = selected.metadata();
         const std::vector<KernelSource> sources = kernel_of_each_channel(request, selected);
+        // Kernels of images as large as this are mostly for GPUs, which start meanwhile.
+        constexpr index_t large_bytes = index_t{1} << 30;
+        std::jthread starting;
+        if (image.bytes() >= large_bytes)
+            starting = std::jthread([&] { start_gpus(request.engines); });
         ExpectedVolumes here;
         add_expected_volumes(here, sources, image);
         std::erase_if(cache_->ready,

@@ -115,6 +115,16 @@ CONVOLUME_API std::string gpu_unavailable();
 /// one, or never can.
 CONVOLUME_API double gpu_start_seconds();
 
+/// Starts the GPUs of a choice, so that engines are made faster later: for another thread, while
+/// files are read. Does nothing if there are none, or if they run. Errors appear at the first use.
+/// @code{.cpp}
+/// const EngineChoice engines;
+/// std::jthread starting([&] { start_gpus(engines); });
+/// // read files
+/// starting.join();
+/// @endcode
+CONVOLUME_API void start_gpus(const EngineChoice& engines) noexcept;
+
 /// A GPU of this machine, as `convolume doctor` reports it.
 struct GpuDevice {
     int number = 0;  ///< CUDA's device number

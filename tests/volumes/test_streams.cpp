@@ -203,6 +203,58 @@ TEST_CASE("streams: the next volume is read while one is convolved") {
     CHECK(sink.defect() == "");
 }
 
+TEST_CASE("streams: tiles with large halos read every sample once") {
+    const Shape3 shape{48, 60, 56};
+    const Volume image = ramp(shape, PixelType::uint16, 997),
+                 other = ramp(shape, PixelType::uint16, 613);
+    const Volume kernel = ramp({25, 31, 27}, PixelType::float32, 11);
+    for (const BoundaryKind boundary :
+         {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap})
+        for (const int engines : {1, 2}) {
+            Options options;
+            options.method = Method::tiled;
+            options.boundary.kind = boundary;
+            const Convolver in_memory = ConvolverFactory::make(
+                shape, kernel.view(), options, cpu_engines(engines, 1 * mib), image.type());
+            options.streamed = true;
+            const Convolver convolver = ConvolverFactory::make(
+                shape, kernel.view(), options, cpu_engines(engines, 1 * mib), image.type());
+            INFO(to_string(boundary) << "\n" << convolver.plan().to_string());
+            REQUIRE(convolver.plan().chosen.ring_planes > 0);
+            TestSource source({&image, &other});
+            TestSink sink({shape, PixelType::float32, 2});
+            const index_t before = memory_use().current_bytes;
+            reset_memory_peak();
+            convolver.execute(source, sink);
+            CHECK(memory_use().peak_bytes - before <= convolver.plan().chosen.host_bytes);
+            CHECK(source.samples_read() == 2 * element_count(shape));
+            CHECK(sink.defect() == "");
+            Volume expected(shape, PixelType::float32);
+            for (const index_t volume : {0, 1}) {
+                in_memory.execute(volume == 0 ? image.view() : other.view(), expected.view());
+                CHECK(largest_difference(expected, sink.volume(volume)) < 2e-6);
+            }
+            // Without memory for shared planes, each tile reads its own box.
+            options.max_host_bytes = convolver.plan().chosen.host_bytes - 1;
+            const Convolver apart = ConvolverFactory::make(
+                shape, kernel.view(), options, cpu_engines(engines, 1 * mib), image.type());
+            if (apart.plan().chosen.ring_planes > 0) continue;  // the plan has other tiles
+            TestSource again({&image});
+            TestSink once({shape, PixelType::float32});
+            apart.execute(again, once);
+            CHECK(again.samples_read() > element_count(shape));
+            in_memory.execute(image.view(), expected.view());
+            CHECK(largest_difference(expected, once.volume(0)) < 2e-6);
+
+            TestSource failing({&image, &other});
+            failing.before_read = [](index_t read) {
+                if (read == 1) throw IoError("the disk is gone");
+            };
+            TestSink ended({shape, PixelType::float32, 2});
+            CHECK_THROWS_WITH(convolver.execute(failing, ended), "the disk is gone");
+        }
+}
+
 TEST_CASE("streams: an exception of a source or sink ends the execution") {
     const Shape3 shape{80, 64, 64};
     const Volume image = ramp(shape, PixelType::float32, 100);
