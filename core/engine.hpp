@@ -107,8 +107,9 @@ struct Block {
     double target_bytes_per_s = 0;
     /// The source delivers whole planes, which several blocks share.
     bool source_in_planes = false;
-    /// Images are in ordinary memory and travel to a device through staging buffers.
-    bool staged = true;
+    /// Number of engines whose images in ordinary memory travel through staging buffers at once;
+    /// 0: images are page-locked.
+    int staging_engines = 1;
 
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     index_t sample_bytes() const { return convolume::sample_bytes(precision, complex_data); }

@@ -108,7 +108,10 @@ struct MachineRates {
     /// Rate of write-back from the system's cache to disk, during a run or at its end.
     double file_sync_bytes_per_s = 1.2e9;
     double file_sync_s = 4e-3;  ///< overhead of closing a file
-    double file_run_s = 4e-6;   ///< overhead for each contiguous run of bytes in a file
+    /// Rate at which tiles copy from planes that they share (bench/large_kernels.py, Xeon with 16
+    /// and 32 threads: 11 to 15 GB/s).
+    double ring_bytes_per_s = 13e9;
+    double file_run_s = 4e-6;  ///< overhead for each contiguous run of bytes in a file
     /// Overhead of a run of the command: loading the program, opening files, exit.
     double process_s = 21e-3;
 
@@ -129,9 +132,10 @@ struct MachineRates {
     /// Time once for a plan: page-locked buffers, first allocations and CUDA kernels.
     double gpu_first_use_s = 0.1;
     double gpu_launch_s = 6e-6;  ///< overhead for each CUDA kernel of a pass
-    /// Overhead for each step of a walk along z: transfers and passes wait for each other
-    /// (bench/method_map.py, H100, walks of more than 100 steps: 116 to 165 µs).
-    double gpu_walk_step_s = 130e-6;
+    /// Overheads for each step of a walk along z, whose transfers and passes wait for each other,
+    /// and for each transfer through a staging buffer, which threads fill or empty
+    /// (bench/method_map.py on an H100 with 16 threads and two H200 with 32).
+    double gpu_walk_step_s = 100e-6, gpu_staged_transfer_s = 110e-6;
     double gpu_pass_share = 0.6;  ///< share of the data sheet's memory rate that passes reach
     /// Number of times that cuFFT reads or writes a grid, forward and inverse transforms together.
     double gpu_cufft_passes = 20;

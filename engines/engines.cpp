@@ -260,6 +260,12 @@ double gpu_start_seconds() {
     return kept ? kept->front() : MachineRates{}.gpu_start_s * visible_gpus();
 }
 
+double gpu_start_seconds(const EngineChoice& choice) {
+    const double all_s = gpu_start_seconds();
+    const auto chosen = static_cast<double>(choice.gpus.size());
+    return chosen > 0 && all_s > 0 ? all_s * std::min(1.0, chosen / visible_gpus()) : all_s;
+}
+
 void start_gpus(const EngineChoice& engines) noexcept {
     if (engines.device == EngineChoice::Device::cpu) return;
     try {

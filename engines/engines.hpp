@@ -8,6 +8,9 @@
 
 namespace convolume {
 
+/// Returns gpu_start_seconds() for the GPUs of a choice, which start one after the other.
+double gpu_start_seconds(const EngineChoice& choice);
+
 /// Makes engines for images. Throws Unavailable if only GPUs are allowed and none can be used. With
 /// Device::automatic, GPUs that cannot be used are left out, and gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});

@@ -87,7 +87,7 @@ Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layou
         block.axes[0] = {planes, planes, std::min(axes[0].kernel, planes), 0, planes};
         block.complex_data = problem.complex_data || halved;
         block.source_type = block.target_type = sample_type(problem.precision, block.complex_data);
-        block.staged = false;
+        block.staging_engines = 0;
     }
     return block;
 }
@@ -239,8 +239,10 @@ class Predictor {
         const auto estimate = [&](index_t block_limit) {
             const auto cost_of = [&](Block block) {
                 block.memory_bytes = block_limit;
+                block.staging_engines *= static_cast<int>(engines_.size());
                 if (shared > least_overlap) {
-                    block.source_bytes_per_s *= shared;
+                    block.source_bytes_per_s =
+                        1 / (1 / (block.source_bytes_per_s * shared) + 1 / rates_.ring_bytes_per_s);
                     block.source_in_planes = true;
                 }
                 return engine.estimate(block);

@@ -82,7 +82,7 @@ struct Convolver::Impl {
     /// Makes the engines. If those of the CPU end before GPUs start, their plan is the current one.
     void choose_engines(const EngineChoice& choice) {
         if (may_end_before_gpus_start(choice)) return;
-        const double start_s = gpu_start_seconds();
+        const double start_s = gpu_start_seconds(choice);
         engines = with_joined_gpus(make_engines(choice));
         if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
         current_runner.reset();
@@ -91,7 +91,7 @@ struct Convolver::Impl {
     // Plans for the CPU alone if few executions are expected. Returns whether they end on the CPU
     // before a GPU could start.
     bool may_end_before_gpus_start(const EngineChoice& choice) {
-        const double start_s = gpu_start_seconds();
+        const double start_s = gpu_start_seconds(choice);
         if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
             start_s == 0)
             return false;

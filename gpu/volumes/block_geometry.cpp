@@ -2,6 +2,7 @@
 #include "gpu/volumes/block_geometry.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/engine.hpp"
 #include "gpu/fft/pass_times.hpp"
@@ -287,16 +288,19 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
 
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
-    const double to_device = block.staged ? rates.staged_to_device : rates.to_device;
+    // The host's memory copies for all engines, in both directions.
+    const bool staged = block.staging_engines > 0;
+    const double staging = staged ? rates.staged_both / block.staging_engines : 0;
+    const double to_device = staged ? std::min(rates.staged_to_device, staging) : rates.to_device;
+    const double to_host = staged ? std::min(rates.staged_to_host, staging) : rates.to_host;
     const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
         const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return bytes / rate *
                (block.whole_rows ? 1 : 1 + rates.machine.gpu_row_overhead_bytes / row_bytes);
     };
     times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, to_device);
-    times.to_host_s = transfer_s(out * target, x.kept, block.target_type,
-                                 block.staged ? rates.staged_to_host : rates.to_host);
-    if (block.staged) times.staging_s = (in * source + out * target) / rates.staged_both;
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, to_host);
+    if (staged) times.staging_s = (in * source + out * target) / staging;
     const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
                             double rate, bool in_planes) {
         if (rate == 0) return 0.0;
@@ -309,6 +313,16 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     times.write_s =
         file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s, block.whole_rows);
     // Boxes are read and written while they travel.
+    const auto transfers = [](double bytes, index_t buffer_bytes) {
+        return buffer_bytes > 0 ? std::ceil(bytes / static_cast<double>(buffer_bytes)) : 0.0;
+    };
+    const double loads = transfers(in * source, g.source_buffer_bytes);
+    const double stores = transfers(out * target, g.target_buffer_bytes);
+    if (staged) {
+        times.to_device_s += loads * rates.machine.gpu_staged_transfer_s;
+        times.to_host_s += stores * rates.machine.gpu_staged_transfer_s;
+        times.staging_s += (loads + stores) * rates.machine.gpu_staged_transfer_s;
+    }
     const double in_s = std::max(times.read_s, times.to_device_s);
     const double out_s = std::max(times.write_s, times.to_host_s);
     // Every pass reads and writes its samples once.
@@ -326,10 +340,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
         times.z_s = 0;
     }
-    const double launches =
-        z_launches +
-        2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
-             out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
+    const double launches = z_launches + 2 * (loads + stores);
     times.compute_s = bytes / rates.memory + windows * times.z_s +
                       launches * rates.machine.gpu_launch_s +
                       (g.slab > 0 ? windows * rates.machine.gpu_walk_step_s : 0);
@@ -357,6 +368,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         std::max({up, down, passes, g.slab > 0 ? times.staging_s - up_first - down_last : 0});
     times.alone_s = up_first + times.z_s + down_last + slowest +
                     BlockCost::hidden_share * std::max(up + down + passes - slowest, 0.0);
+    if (windows > 1) {
+        // During a pass along z, uploads go on only until the transfer buffers are full.
+        const double buffers = static_cast<double>(g.transfer_buffers * g.source_buffer_bytes);
+        const double of_window = static_cast<double>(g.slab) * source;
+        times.alone_s +=
+            std::max(0.0, 1 - buffers / of_window) * std::min(up, (windows - 1) * times.z_s);
+    }
     return times;
 }
 
