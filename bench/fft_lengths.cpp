@@ -282,10 +282,10 @@ void write_table(const std::vector<Json>& reports, const std::string& path) {
     const auto lengths = reports[0]["lengths"].get<std::vector<index_t>>();
     std::string machines;
     for (const Json& report : reports)
-        machines += (machines.empty() ? "" : "; ") + report["machine"].get<std::string>();
+        machines += "\n//   " + report["machine"].get<std::string>();
     std::ofstream file(path);
     file << "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
-            "// Written by bench/fft_lengths.cpp. Measured on: "
+            "// Written by bench/fft_lengths.cpp. Measured on:"
          << machines
          << "\n\n#include <cstdint>\n\nnamespace convolume {\n\n"
             "/// Cost per sample of a grid length along z, y, x, and x of complex data, in "

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Written by bench/fft_lengths.cpp. Measured on: AMD EPYC, avx2; Intel(R) Xeon(R) Processor, avx2; Intel(R) Xeon(R) Processor, avx512
+// Written by bench/fft_lengths.cpp. Measured on:
+//   AMD EPYC, avx2
+//   Intel(R) Xeon(R) Processor, avx2
+//   Intel(R) Xeon(R) Processor, avx512
 
 #include <cstdint>
 

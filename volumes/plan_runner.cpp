@@ -12,7 +12,7 @@
 #include "core/report.hpp"
 #include "core/stop_scope.hpp"
 #include "decompose/split.hpp"
-#include "volumes/plane_ring.hpp"
+#include "volumes/shared_planes.hpp"
 
 namespace convolume {
 
@@ -164,7 +164,7 @@ namespace {
 
 // A task that reads from a ring, until it ends.
 struct TaskInRing {
-    PlaneRing* ring;
+    SharedPlanes* ring;
     index_t task;
     ~TaskInRing() {
         if (ring) ring->end_task(task);
@@ -193,7 +193,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t all_tasks = checked_multiply(tasks, image.volumes());
     const bool buffers = stream && !engines_.front()->info().streams;
-    std::optional<PlaneRing> ring;
+    std::optional<SharedPlanes> ring;
     if (stream && plan_.chosen.ring_planes > 0)
         ring.emplace(*stream->source, planes_of_tasks(), plan_.chosen.ring_planes, threads_);
     std::vector<BufferedTasks> buffered(buffers ? engines_.size() : 0);

@@ -13,12 +13,12 @@
 
 namespace convolume {
 
-class PlaneRing : public ImageSource {
+class SharedPlanes : public ImageSource {
   public:
     /// `needed` are the planes that each task of a volume needs, in the order in which tasks begin;
     /// neither their begins nor their ends decrease. The tasks of all volumes follow each other.
     /// `planes` planes are in memory, at least those of one task. Keeps `source` by reference.
-    PlaneRing(ImageSource& source, std::vector<IndexRange> needed, index_t planes, int threads);
+    SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t planes, int threads);
 
     StackFormat format() const override { return source_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override;

@@ -10,7 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 #include "volumes/plan_runner.hpp"
-#include "volumes/plane_ring.hpp"
+#include "volumes/shared_planes.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -74,12 +74,12 @@ struct RingCase {
 
 /// Runs all tasks, which read all their planes in random boxes. Returns the number of wrong
 /// samples.
-int wrong_samples(const RingCase& c, PlaneRing& ring, int workers, std::uint64_t seed) {
+int wrong_samples(const RingCase& c, SharedPlanes& ring, int workers, std::uint64_t seed) {
     std::atomic<int> wrong{0};
     const index_t tasks = std::ssize(c.needed);
     run_on_workers(workers, tasks * c.format.volumes(), {}, [&](int, index_t task) {
         struct End {
-            PlaneRing& ring;
+            SharedPlanes& ring;
             index_t task;
             ~End() { ring.end_task(task); }
         } const end{ring, task};
@@ -112,7 +112,7 @@ TEST_CASE("a ring reads every plane once for all tasks", "[ring]") {
         Random random(seed, n);
         const RingCase c(random);
         CountedSource source(c.format);
-        PlaneRing ring(source, c.needed, c.planes, 1);
+        SharedPlanes ring(source, c.needed, c.planes, 1);
         INFO("case " << n << ": " << to_string(c.format.shape) << ", " << c.needed.size()
                      << " tasks, " << c.planes << " planes");
         CHECK(wrong_samples(c, ring, static_cast<int>(random.integer(1, 4)), seed + n) == 0);
@@ -129,12 +129,12 @@ TEST_CASE("a failing source ends all tasks that read through a ring", "[ring]") 
         const RingCase c(random);
         CountedSource source(c.format);
         source.fails_at = c.needed.front().begin;
-        PlaneRing ring(source, c.needed, c.planes, 1);
+        SharedPlanes ring(source, c.needed, c.planes, 1);
         CHECK_THROWS_AS(wrong_samples(c, ring, 3, seed), IoError);
     }
 }
 
 TEST_CASE("a ring refuses tasks that need more planes than it has", "[ring]") {
     CountedSource source({{8, 2, 2}, PixelType::float32});
-    CHECK_THROWS_AS(PlaneRing(source, {{0, 5}}, 4, 1), InternalError);
+    CHECK_THROWS_AS(SharedPlanes(source, {{0, 5}}, 4, 1), InternalError);
 }

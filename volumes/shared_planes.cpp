@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "volumes/plane_ring.hpp"
+#include "volumes/shared_planes.hpp"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ constexpr index_t load_bytes = index_t{32} << 20;
 
 }  // namespace
 
-PlaneRing::PlaneRing(ImageSource& source, std::vector<IndexRange> needed, index_t planes,
+SharedPlanes::SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t planes,
                      int threads)
     : source_(source),
       format_(source.format()),
@@ -31,17 +31,17 @@ PlaneRing::PlaneRing(ImageSource& source, std::vector<IndexRange> needed, index_
             throw InternalError("a ring has fewer planes than a task needs");
 }
 
-index_t PlaneRing::first_needed(index_t task) const {
+index_t SharedPlanes::first_needed(index_t task) const {
     const index_t tasks = std::ssize(needed_);
     return task / tasks * format_.shape.z + needed_[static_cast<std::size_t>(task % tasks)].begin;
 }
 
-ImageView PlaneRing::planes_at(index_t plane, index_t count) {
+ImageView SharedPlanes::planes_at(index_t plane, index_t count) {
     const index_t at = plane % capacity_;
     return subview(ring_.view(), {{at, 0, 0}, {at + count, format_.shape.y, format_.shape.x}});
 }
 
-void PlaneRing::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
+void SharedPlanes::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
     const index_t volume = (t * format_.channels + c) * format_.shape.z;
     const index_t begin = volume + box.begin.z, end = volume + box.end.z;
     {
@@ -71,7 +71,7 @@ void PlaneRing::read_box(index_t t, index_t c, const Box3& box, const ImageView&
 }
 
 // Loads consecutive planes from `first` on that are not loaded yet.
-void PlaneRing::load(index_t first, index_t end, std::unique_lock<std::mutex>& lock) {
+void SharedPlanes::load(index_t first, index_t end, std::unique_lock<std::mutex>& lock) {
     const index_t plane_bytes = ring_.bytes() / capacity_;
     const index_t at_once = std::max<index_t>(1, load_bytes / plane_bytes);
     index_t count = 0;
@@ -100,7 +100,7 @@ void PlaneRing::load(index_t first, index_t end, std::unique_lock<std::mutex>& l
     set_all({first, SlotState::loaded});
 }
 
-void PlaneRing::end_task(index_t task) {
+void SharedPlanes::end_task(index_t task) {
     const std::lock_guard lock(mutex_);
     ended_[static_cast<std::size_t>(task)] = true;
     while (first_running_ < std::ssize(ended_) && ended_[static_cast<std::size_t>(first_running_)])
