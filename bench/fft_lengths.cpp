@@ -281,8 +281,7 @@ Json loss(const Json& report, int use) {
 void write_table(const std::vector<Json>& reports, const std::string& path) {
     const auto lengths = reports[0]["lengths"].get<std::vector<index_t>>();
     std::string machines;
-    for (const Json& report : reports)
-        machines += "\n//   " + report["machine"].get<std::string>();
+    for (const Json& report : reports) machines += "\n//   " + report["machine"].get<std::string>();
     std::ofstream file(path);
     file << "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
             "// Written by bench/fft_lengths.cpp. Measured on:"

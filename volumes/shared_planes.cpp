@@ -16,7 +16,7 @@ constexpr index_t load_bytes = index_t{32} << 20;
 }  // namespace
 
 SharedPlanes::SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t planes,
-                     int threads)
+                           int threads)
     : source_(source),
       format_(source.format()),
       needed_(std::move(needed)),
