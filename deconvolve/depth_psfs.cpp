@@ -99,7 +99,7 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<Dept
         of_one.center = one.center.value_or(options.center);
         single.push_back(resolve_problem(image, one.psf, of_one, threads));
         const DeconvolutionProblem& resolved = single.back();
-        if (!(sum_of_taps(resolved.psf) > 0))
+        if (!has_light(resolved.psf))
             throw BadData(message("the PSF of the depth ", one.depth_um,
                                   " um has no light: give one that has"));
         box.hold(resolved.psf.shape(), resolved.options.center.index);

@@ -180,20 +180,21 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     return problem;
 }
 
-double sum_of_taps(const Volume& psf) {
+bool has_light(const Volume& psf) {
     const auto* const taps = static_cast<const double*>(psf.view().data);
-    return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
+    return std::any_of(taps, taps + element_count(psf.shape()), [](double tap) { return tap > 0; });
 }
 
 double squared_taps_of(const Volume& psf) {
     const auto* const taps = static_cast<const double*>(psf.view().data);
-    const double sum = sum_of_taps(psf);
-    return std::inner_product(taps, taps + element_count(psf.shape()), taps, 0.0) / (sum * sum);
+    const index_t count = element_count(psf.shape());
+    const double sum = std::accumulate(taps, taps + count, 0.0);
+    return std::inner_product(taps, taps + count, taps, 0.0) / (sum * sum);
 }
 
 bool can_convolve_by_passes(const DeconvolutionProblem& problem) {
     const std::optional<Boundary>& boundary = problem.options.boundary;
-    return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
+    return (!boundary || boundary->kind == BoundaryKind::zero) && has_light(problem.psf);
 }
 
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,

@@ -91,7 +91,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<Dept
 /// between the planes of PSFs, and constant beyond the first and the last one.
 PlaneWeights psf_weights(const DeconvolutionProblem& problem);
 
-double sum_of_taps(const Volume& psf);
+/// Returns whether a float64 PSF has a sample above 0.
+bool has_light(const Volume& psf);
 /// Returns the sum of the squared samples of a float64 PSF, scaled to a sum of 1.
 double squared_taps_of(const Volume& psf);
 /// Whether passes over spectra can compute the convolution: the object must be 0 beyond its edges,

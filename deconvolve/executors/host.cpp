@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -102,7 +101,7 @@ class PsfCopies {
     explicit PsfCopies(const DeconvolutionProblem& problem) {
         for (const ConstImageView& psf : problem.psf_views()) {
             Volume& copy = copies_.emplace_back(psf.shape, psf.type);
-            std::memcpy(copy.view().data, psf.data, static_cast<std::size_t>(copy.bytes()));
+            convert_pixels(psf, copy.view(), 0);
         }
     }
     std::vector<ConstImageView> views() const {

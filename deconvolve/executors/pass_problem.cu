@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
+#include "core/threads.hpp"
 #include "deconvolve/executors/pass_problem.hpp"
 
 namespace convolume::deconvolve {
@@ -40,12 +42,22 @@ namespace {
 Volume normalized_taps(const ConstImageView& psf, index_t width) {
     const auto* samples = static_cast<const double*>(psf.data);
     const Shape3 shape = psf.shape;
-    const double sum = std::accumulate(samples, samples + element_count(shape), 0.0);
+    const index_t rows = shape.z * shape.y;
+    const int threads = thread_count(0);
+    // Sums of rows do not depend on the number of threads.
+    std::vector<double> sums(static_cast<std::size_t>(rows));
+    parallel_for(rows, threads, [&](index_t i, int) {
+        sums[static_cast<std::size_t>(i)] =
+            std::accumulate(samples + i * shape.x, samples + (i + 1) * shape.x, 0.0);
+    });
+    const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
     Volume taps({shape.z, shape.y, width}, PixelType::float32);
-    float* row = taps.elements<float>();
-    for (index_t i = 0; i < shape.z * shape.y; ++i, row += width, samples += shape.x)
-        std::transform(samples, samples + shape.x, row + (width - shape.x),
+    float* const scaled = taps.elements<float>();
+    parallel_for(rows, threads, [&](index_t i, int) {
+        std::transform(samples + i * shape.x, samples + (i + 1) * shape.x,
+                       scaled + (i + 1) * width - shape.x,
                        [&](double sample) { return static_cast<float>(sample / sum); });
+    });
     return taps;
 }
 

@@ -43,6 +43,14 @@ double largest_difference(const Volume& a, const Volume& b) {
     return largest / value;
 }
 
+/// Convolves in memory, as a whole.
+void convolve_once(const Volume& image, const Volume& kernel, Volume& result) {
+    Options options;
+    options.method = Method::in_core;
+    ConvolverFactory::make(image.shape(), kernel.view(), options, cpu_engines(1))
+        .execute(image.view(), result.view());
+}
+
 }  // namespace
 
 TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
@@ -201,6 +209,42 @@ TEST_CASE("streams: the next volume is read while one is convolved") {
     convolver.execute(source, sink);
     CHECK(!waited_in_vain);
     CHECK(sink.defect() == "");
+}
+
+TEST_CASE("streams: a read that fails during a split ends it, and the next execution works") {
+    const Shape3 shape{64, 40, 36};
+    const Volume image = ramp(shape, PixelType::float32, 100),
+                 kernel = ramp({63, 39, 35}, PixelType::float32, 11);
+    for (const int parts : {2, 16})
+        for (const bool in_files : {false, true}) {
+            Options options = streamed_options(64 * mib);
+            options.method = Method::dif;
+            options.parts = parts;
+            const auto make = [&] {
+                return ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(2));
+            };
+            while (in_files && !make().plan().chosen.kernel_in_files)
+                options.max_host_bytes = make().plan().chosen.host_bytes - 1;
+            const Convolver convolver = make();
+            INFO(convolver.plan().to_string());
+            for (const index_t number : {0, 1}) {
+                TestSource failing({&image});
+                failing.before_read = [&](index_t read) {
+                    if (read == number) throw IoError("the disk is gone");
+                };
+                TestSink sink({shape, PixelType::float32});
+                CHECK_THROWS_WITH(convolver.execute(failing, sink), "the disk is gone");
+            }
+            Volume expected(shape, PixelType::float32);
+            convolve_once(image, kernel, expected);
+            for (int execution = 1; execution <= 2; ++execution) {
+                TestSource source({&image});
+                TestSink sink({shape, PixelType::float32});
+                convolver.execute(source, sink);
+                CHECK(sink.defect() == "");
+                CHECK(largest_difference(expected, sink.volume(0)) < 2e-6);
+            }
+        }
 }
 
 TEST_CASE("streams: tiles with large halos read every sample once") {
