@@ -224,6 +224,8 @@ struct GpuBackend {
     bool (*started)();          ///< whether this process has used a GPU, or has found none
     // The CUDA part's implementations of functions in convolume/engines.hpp with similar names.
     std::string (*unavailable)();
+    /// Starts devices, or all usable ones if none is named. Throws like make_engines.
+    void (*start_devices)(const std::vector<int>& devices);
     std::vector<GpuDevice> (*devices)();
     std::string (*driver_version)();
     std::string (*runtime_version)();

@@ -269,7 +269,7 @@ double gpu_start_seconds(const EngineChoice& choice) {
 void start_gpus(const EngineChoice& engines) noexcept {
     if (engines.device == EngineChoice::Device::cpu) return;
     try {
-        if (gpu_start_seconds() > 0) make_engines(engines);
+        if (gpu_start_seconds() > 0) gpu_backend()->start_devices(engines.gpus);
     } catch (...) {  // the first use meets the same error
     }
 }

@@ -21,6 +21,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .memory_bytes = gpu::largest_memory_bytes,
     .started = gpu::started,
     .unavailable = gpu::unavailable,
+    .start_devices = gpu::start_devices,
     .devices = gpu::list_devices,
     .driver_version = gpu::driver_version,
     .runtime_version = gpu::runtime_version,

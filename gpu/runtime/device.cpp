@@ -212,6 +212,10 @@ std::vector<int> choose_devices(const std::vector<int>& requested) {
     return usable;
 }
 
+void start_devices(const std::vector<int>& requested) {
+    for (const int device : choose_devices(requested)) usable_device_bytes(device);
+}
+
 index_t occurrences_of(const std::vector<int>& devices, int device) {
     return std::count(devices.begin(), devices.end(), device);
 }

@@ -73,6 +73,8 @@ index_t usable_device_bytes(int device);
 /// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there
 /// is none or one cannot be used, InvalidArgument for numbers that do not exist.
 std::vector<int> choose_devices(const std::vector<int>& requested);
+/// Starts the devices that choose_devices() returns.
+void start_devices(const std::vector<int>& requested);
 
 /// Returns how often `devices` names `device`. Each time adds an engine, with an equal share of the
 /// device's memory.
