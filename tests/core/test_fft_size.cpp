@@ -33,7 +33,7 @@ TEST_CASE("7-smooth numbers are recognized") {
 }
 
 TEST_CASE("good sizes are smooth multiples, large enough and not wasteful") {
-    for (const auto [axis, is_complex] :
+    for (const auto& [axis, is_complex] :
          {std::pair{0, false}, std::pair{1, false}, std::pair{2, false}, std::pair{2, true}})
         for (const index_t step : {1, 2, 4, 6, 8, 16, 32, 35, 49})
             for (index_t n = 1; n <= 2100; ++n) {
