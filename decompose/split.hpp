@@ -68,7 +68,7 @@ index_t split_steps(const SplitLayout& layout);
 /// complex `Real`) and is aligned as a Buffer is. gather[0] gives planes 0, 1, … of the grid;
 /// planes beyond it are zero and not read. The gather[1].size() rows from section.first_row on, and
 /// the first gather[2].size() columns, of every part are written, no others. Memory is read once
-/// and written once, whatever P is. Only those stored steps are made that are in section.steps.
+/// and written once, whatever P is. Makes the stored steps within section.steps only.
 /// Returns the number of samples that
 /// were read as 0 because they are not finite (nonfinite_to_zero). Throws InvalidArgument when the
 /// gather does not fit the layout, or for a complex image and a real layout. Throws Cancelled after

@@ -87,12 +87,14 @@ List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const Gpu
     if (choice.device == EngineChoice::Device::cpu || (automatic && !gpu_unavailable().empty()))
         return {};
     try {
-        List engines = (require_gpu_backend().*make)(
-            {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, rates});
-        if (starts_all_gpus)
+        const GpuBackend& backend = require_gpu_backend();
+        if (starts_all_gpus) {
+            backend.start_devices(choice.gpus);
             gpu_starts().keep(name_of_gpu_start(),
                               {std::chrono::duration<double>(Clock::now() - begin).count()});
-        return engines;
+        }
+        return (backend.*make)(
+            {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, rates});
     } catch (const Error&) {
         if (!automatic) throw;
         return {};

@@ -27,6 +27,22 @@ index_t kernel_parts_bytes(const ConvolutionProblem& problem, int parts, index_t
                          sample_bytes(problem.precision, problem.complex_data)));
 }
 
+namespace {
+
+// Returns the bands in which a kernel is split into files.
+Bands kernel_bands(const SplitLayout& layout, Precision precision) {
+    return {layout, precision,
+            checked_multiply(layout.columns, sample_bytes(precision, layout.complex_data))};
+}
+
+}  // namespace
+
+index_t kernel_bands_bytes(const ConvolutionProblem& problem, int parts, index_t z_grid) {
+    SplitLayout layout = kernel_layout(problem, parts, z_grid);
+    layout.stored = {};
+    return kernel_bands(layout, problem.precision).bytes();
+}
+
 KernelParts::KernelParts(const TaskPlan& plan, std::shared_ptr<const Volume> taps, int threads,
                          std::string directory)
     : taps_(std::move(taps)),
@@ -53,8 +69,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
                                     convert_pixels(subview(taps_->view(), box), to);
                                 }};
         BandSplitter splitter(layout_, precision_, *parts->store, threads_);
-        const Bands bands(layout_, precision_,
-                          checked_multiply(shape.x, sample_bytes(taps_->type())));
+        const Bands bands = kernel_bands(layout_, precision_);
         for (index_t i = 0; i < bands.count(); ++i)
             splitter.split(source, bands[i], without_progress);
         return parts;
@@ -75,14 +90,18 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
     return parts;
 }
 
-KernelParts::PartTaps KernelParts::part(int index, const ExecutionContext& context) {
-    std::unique_lock lock(mutex_);
+std::shared_ptr<const KernelParts::StoredParts> KernelParts::stored_parts(
+    const ExecutionContext& context) {
+    const std::lock_guard lock(mutex_);
     if (!parts_) {
-        const PhaseTimer timer(context.timeline, Phase::prepare, -1, index);
+        const PhaseTimer timer(context.timeline, Phase::prepare);
         parts_ = split(context);
     }
-    const auto parts = parts_;
-    lock.unlock();
+    return parts_;
+}
+
+KernelParts::PartTaps KernelParts::part(int index, const ExecutionContext& context) {
+    const auto parts = stored_parts(context);
     const decompose::PartShape shape =
         decompose::part_shape(layout_.complex_data, {index, layout_.parts, layout_.z_grid});
     const Box3 box{{0, 0, 0},

@@ -18,6 +18,9 @@ namespace convolume {
 /// Returns the layout of a split kernel. Its rows are padded, so that they are aligned.
 decompose::SplitLayout kernel_layout(const ConvolutionProblem& problem, int parts, index_t z_grid);
 
+/// Returns the most bytes in memory while a kernel is split into files.
+index_t kernel_bands_bytes(const ConvolutionProblem& problem, int parts, index_t z_grid);
+
 /// Returns the bytes of a split kernel.
 index_t kernel_parts_bytes(const ConvolutionProblem& problem, int parts, index_t z_grid);
 
@@ -33,6 +36,8 @@ class KernelParts {
         std::shared_ptr<const void> memory;
     };
     PartTaps part(int index, const ExecutionContext& context);
+    /// Splits the kernel, unless that was done.
+    void split_once(const ExecutionContext& context) { stored_parts(context); }
 
     /// Frees the parts. They are made again when they are needed.
     void release();
@@ -42,6 +47,7 @@ class KernelParts {
         Buffer memory;
         std::unique_ptr<PartStore> store;
     };
+    std::shared_ptr<const StoredParts> stored_parts(const ExecutionContext& context);
     std::shared_ptr<const StoredParts> split(const ExecutionContext& context) const;
 
     std::shared_ptr<const Volume> taps_;

@@ -129,7 +129,7 @@ std::jthread PlanRunner::split_kernel_meanwhile(const ExecutionContext& context)
     return std::jthread([this, context, scope = current_stop_scope()] {
         const AdoptedStopScope adopted(scope);
         try {
-            static_cast<void>(kernel_parts_->part(0, context));
+            kernel_parts_->split_once(context);
         } catch (...) {  // the first task that needs the parts meets the same error
         }
     });
@@ -163,12 +163,20 @@ ExecutionReport PlanRunner::execute(const ExecutionArguments& arguments,
 namespace {
 
 // A task that reads from a ring, until it ends.
-struct TaskInRing {
-    SharedPlanes* ring;
-    index_t task;
-    ~TaskInRing() {
-        if (ring) ring->end_task(task);
+class TaskInRing {
+  public:
+    TaskInRing(SharedPlanes* ring, index_t task) : ring_(ring), task_(task) {
+        if (ring_) ring_->begin_task(task_);
     }
+    ~TaskInRing() {
+        if (ring_) ring_->end_task(task_);
+    }
+    TaskInRing(const TaskInRing&) = delete;
+    TaskInRing& operator=(const TaskInRing&) = delete;
+
+  private:
+    SharedPlanes* ring_;
+    index_t task_;
 };
 
 }  // namespace
@@ -193,9 +201,16 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t all_tasks = checked_multiply(tasks, image.volumes());
     const bool buffers = stream && !engines_.front()->info().streams;
+    const int running = workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight);
     std::optional<SharedPlanes> ring;
-    if (stream && plan_.chosen.ring_planes > 0)
-        ring.emplace(*stream->source, planes_of_tasks(), plan_.chosen.ring_planes, threads_);
+    if (stream && plan_.chosen.ring_planes > 0) {
+        ring.emplace(*stream->source, planes_of_tasks(), running, threads_);
+        // A source of more volumes than expected may need more planes than were planned.
+        if (ring->planes() > plan_.chosen.ring_planes)
+            ring.reset();
+        else
+            ring->allocate();
+    }
     std::vector<BufferedTasks> buffered(buffers ? engines_.size() : 0);
     ReportSum report;
     TaskProgress progress(context, all_tasks, 0, 1);
@@ -237,13 +252,12 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
             throw NonfiniteInStream{};
     };
-    run_on_workers(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
-                   all_tasks, context, [&](int worker, index_t number) {
-                       const TaskInRing in_ring{ring ? &*ring : nullptr, number};
-                       progress.run(number, [&](const ExecutionContext& task_context) {
-                           run_task(worker, number, task_context);
-                       });
-                   });
+    run_on_workers(running, all_tasks, context, [&](int worker, index_t number) {
+        const TaskInRing in_ring{ring ? &*ring : nullptr, number};
+        progress.run(number, [&](const ExecutionContext& task_context) {
+            run_task(worker, number, task_context);
+        });
+    });
     return report.report();
 }
 

@@ -170,6 +170,8 @@ class Predictor {
     // Returns the number of samples that all tiles of a stream load, divided by those of the image.
     double overlap_of(const BlockDivision& division) const {
         if (!streams(division) || !shares_planes_) return 1;
+        // The first and the last tiles of a wrapped axis need planes of both ends.
+        if (problem_.boundary == BoundaryKind::wrap && division.tiles.z > 1) return 1;
         double overlap = 1;
         for (int a = 0; a < 3; ++a) {
             const index_t loaded = std::min(division.first.axes[static_cast<std::size_t>(a)].loaded,
@@ -188,7 +190,9 @@ class Predictor {
         const index_t planes =
             std::min(problem_.image.z,
                      checked_add(z.loaded, checked_multiply(ceil_div(in_flight, of_slab), z.kept)));
-        return problem_.executions == 1 ? planes : 2 * planes;
+        const index_t volumes =
+            problem_.executions == 1 ? 1 : 1 + ceil_div(in_flight - 1, tasks(division));
+        return checked_multiply(planes, volumes);
     }
 
     void add_memory(const Engine& engine, const BlockDivision& division, const EngineCosts& costs,
@@ -209,7 +213,7 @@ class Predictor {
                 : costs.bytes);
         if (division.scratch_bytes > 0)
             candidate.host_bytes = checked_add(candidate.host_bytes,
-                                               (problem_.streamed ? Bands::in_flight : 1) *
+                                               (problem_.streamed ? Bands::in_flight + 1 : 2) *
                                                    engine.info().threads * split_bytes_per_thread);
     }
 
@@ -328,17 +332,23 @@ class Predictor {
                              (1 / problem_.source_bytes_per_s + 1 / write_bytes_per_s);
     }
 
-    // The taps of the parts in flight are in memory, and the bands while the kernel is split.
+    // Puts the split kernel into scratch files. The taps of the tasks in flight, or bands during
+    // the split, remain in memory.
     void put_kernel_in_files(const BlockDivision& division, double write_bytes_per_s,
                              PlanCandidate& candidate) const {
         const index_t in_flight =
             checked_multiply(static_cast<index_t>(engines_.size()), candidate.tasks_in_flight);
-        const index_t part = ceil_div(candidate.split_kernel_bytes, division.parts);
+        const index_t part =
+            Buffer::rounded_bytes(ceil_div(candidate.split_kernel_bytes, division.parts));
+        const index_t in_memory =
+            std::max(checked_multiply(in_flight, part),
+                     kernel_bands_bytes(problem_, division.parts, division.grid.z));
+        if (in_memory >= candidate.split_kernel_bytes) return;
         candidate.kernel_in_files = true;
         candidate.scratch_file_bytes =
             checked_add(candidate.scratch_file_bytes, candidate.split_kernel_bytes);
-        candidate.host_bytes = checked_add(candidate.host_bytes - candidate.split_kernel_bytes,
-                                           checked_multiply(in_flight, part));
+        candidate.host_bytes =
+            checked_add(candidate.host_bytes - candidate.split_kernel_bytes, in_memory);
         const auto bytes = static_cast<double>(candidate.split_kernel_bytes);
         if (!candidate.keeps_kernels)
             candidate.seconds +=

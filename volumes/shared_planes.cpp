@@ -15,20 +15,32 @@ constexpr index_t load_bytes = index_t{32} << 20;
 
 }  // namespace
 
-SharedPlanes::SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t planes,
+SharedPlanes::SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t in_flight,
                            int threads)
     : source_(source),
       format_(source.format()),
       needed_(std::move(needed)),
+      in_flight_(in_flight),
       threads_(threads),
-      capacity_(planes),
-      ring_({capacity_, format_.shape.y, format_.shape.x}, format_.type),
-      slots_(static_cast<std::size_t>(capacity_)),
       ended_(static_cast<std::size_t>(checked_multiply(std::ssize(needed_), format_.volumes()))) {
+    // Planes stay from the first task that needs them to the last one.
+    for (std::size_t i = 1; i < needed_.size(); ++i)
+        needed_[i].end = std::max(needed_[i].end, needed_[i - 1].end);
+    for (std::size_t i = needed_.size(); i-- > 1;)
+        needed_[i - 1].begin = std::min(needed_[i - 1].begin, needed_[i].begin);
+    const index_t tasks = std::ssize(needed_), all = std::ssize(ended_);
+    for (index_t i = 0; i < tasks; ++i) {
+        const index_t newest = std::min(i + in_flight - 1, all - 1);
+        const index_t end = newest / tasks * format_.shape.z +
+                            needed_[static_cast<std::size_t>(newest % tasks)].end;
+        capacity_ = std::max(capacity_, end - needed_[static_cast<std::size_t>(i)].begin);
+    }
     low_ = first_needed(0);
-    for (const IndexRange& planes_of_task : needed_)
-        if (planes_of_task.count() > capacity_)
-            throw InternalError("a ring has fewer planes than a task needs");
+}
+
+void SharedPlanes::allocate() {
+    ring_ = Volume({capacity_, format_.shape.y, format_.shape.x}, format_.type);
+    slots_.resize(static_cast<std::size_t>(capacity_));
 }
 
 index_t SharedPlanes::first_needed(index_t task) const {
@@ -98,6 +110,11 @@ void SharedPlanes::load(index_t first, index_t end, std::unique_lock<std::mutex>
     }
     lock.lock();
     set_all({first, SlotState::loaded});
+}
+
+void SharedPlanes::begin_task(index_t task) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return task < first_running_ + in_flight_; });
 }
 
 void SharedPlanes::end_task(index_t task) {

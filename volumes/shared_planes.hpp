@@ -15,14 +15,23 @@ namespace convolume {
 
 class SharedPlanes : public ImageSource {
   public:
-    /// `needed` are the planes that each task of a volume needs, in the order in which tasks begin;
-    /// neither their begins nor their ends decrease. The tasks of all volumes follow each other.
-    /// `planes` planes are in memory, at least those of one task. Keeps `source` by reference.
-    SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t planes, int threads);
+    /// `needed` are the planes that each task of a volume needs, in the order in which tasks begin.
+    /// The tasks of all volumes follow each other; at most `in_flight` neighboring ones run at
+    /// once. Keeps `source` by reference.
+    SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, index_t in_flight,
+                 int threads);
+
+    /// Returns the number of planes that will be in memory.
+    index_t planes() const { return capacity_; }
+    /// Allocates the planes. Nothing is read before.
+    void allocate();
 
     StackFormat format() const override { return source_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override;
-    /// Says that task number `task` of all volumes has ended.
+    /// Waits until the task may run: all tasks have ended that are `in_flight` or more before it.
+    /// Tasks are numbered through all volumes.
+    void begin_task(index_t task);
+    /// Marks a task as ended, so that its planes may be replaced.
     void end_task(index_t task);
 
   private:
@@ -34,17 +43,18 @@ class SharedPlanes : public ImageSource {
     };
     Slot& slot(index_t plane) { return slots_[static_cast<std::size_t>(plane % capacity_)]; }
     index_t first_needed(index_t task) const;
-    /// Returns whether a plane may be loaded now. Planes [low_, low_ + capacity_) have slots of
-    /// their own, so that the oldest task never waits for others.
-    bool may_load(index_t plane) { return plane < low_ + capacity_ && slot(plane).plane < low_; }
+    /// Returns whether the slot of a plane may be overwritten. All planes that tasks in flight need
+    /// have slots of their own.
+    bool may_load(index_t plane) { return slot(plane).plane < low_; }
     void load(index_t first, index_t end, std::unique_lock<std::mutex>& lock);
     ImageView planes_at(index_t plane, index_t count);
 
     ImageSource& source_;
     StackFormat format_;
-    std::vector<IndexRange> needed_;
+    std::vector<IndexRange> needed_;  ///< neither begins nor ends decrease
+    index_t in_flight_;
     int threads_;
-    index_t capacity_;
+    index_t capacity_ = 1;
     Volume ring_;
     std::mutex mutex_;
     std::condition_variable changed_;

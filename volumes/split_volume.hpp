@@ -27,8 +27,8 @@ decltype(auto) visit_reals(Precision precision, void* data, const Use& use) {
                                            : use(static_cast<double*>(data));
 }
 
-/// Some rows of some steps of a split. The steps need a few planes all over the image. An image
-/// that is not in memory is split and merged band by band.
+/// A range of rows and steps of a split. Each step needs a plane of each of several equally spaced
+/// places of the image. An image that is not in memory is split and merged band by band.
 struct Band {
     decompose::StepRange steps;
     index_t row_begin, row_end;

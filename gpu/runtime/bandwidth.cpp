@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "convolume/error.hpp"
 #include "core/kept_measurements.hpp"
@@ -221,12 +221,19 @@ TransferRates direct_transfer_rates(int device) {
 }
 
 StagedRates staged_transfer_rates(int device, int host_threads) {
-    const KeptMeasurements::Values rates = kept_measurements().find_or_measure(
-        message("staged transfers of ", name_of(device), ", ", host_threads, " threads"), 3, [&] {
-            const StagedRates measured = measure_staged(device, host_threads);
-            return KeptMeasurements::Values{measured.to_device, measured.to_host, measured.both};
-        });
-    return {rates[0], rates[1], rates[2]};
+    const auto measure = [&] {
+        const StagedRates measured = measure_staged(device, host_threads);
+        return KeptMeasurements::Values{measured.to_device, measured.to_host, measured.both};
+    };
+    try {
+        const KeptMeasurements::Values rates = kept_measurements().find_or_measure(
+            message("staged transfers of ", name_of(device), ", ", host_threads, " threads"), 3,
+            measure);
+        return {rates[0], rates[1], rates[2]};
+    } catch (const OutOfMemory&) {  // a later process may have the memory
+        const TransferRates expected = transfer_rates(device);
+        return {expected.to_device, expected.to_host, expected.to_device + expected.to_host};
+    }
 }
 
 TransferRates transfer_rates(int device) {

@@ -124,7 +124,11 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
               up ? "copying to the GPU" : "copying from the GPU");
     };
     if (is_contiguous(view)) {
-        copy(0, size(element_count(view.shape)), size(element_count(view.shape)), 1);
+        const bool up = kind == cudaMemcpyHostToDevice;
+        void* const host = const_cast<void*>(view.data);
+        check(cudaMemcpyAsync(up ? device : host, up ? host : device,
+                              size(element_count(view.shape)), kind, stream),
+              up ? "copying to the GPU" : "copying from the GPU");
     } else if (view.strides.y == view.shape.x) {
         copy(0, size(view.shape.y * view.shape.x), size(view.strides.z),
              static_cast<std::size_t>(view.shape.z));

@@ -148,7 +148,7 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     }
 }
 
-// Returns the bytes of a block. Beside a kernel that is used often, taps are not held.
+// Returns the bytes of a block and its kernel. A kernel that is used often replaces its taps.
 index_t total_bytes(const BlockGeometry& g, bool is_used_often) {
     const index_t bytes = checked_add(g.workspace_bytes(), g.kernel_bytes);
     return is_used_often ? bytes : checked_add(bytes, g.taps_bytes);

@@ -119,9 +119,8 @@ CONVOLUME_API double gpu_start_seconds();
 /// files are read. Does nothing if there are none, or if they run. Errors appear at the first use.
 /// @code{.cpp}
 /// const EngineChoice engines;
-/// std::jthread starting([&] { start_gpus(engines); });
-/// // read files
-/// starting.join();
+/// start_gpus(engines);
+/// assert(gpu_start_seconds() == 0);
 /// @endcode
 CONVOLUME_API void start_gpus(const EngineChoice& engines) noexcept;
 
