@@ -267,22 +267,26 @@ def test_control_c(tmp_path):
 
 def test_control_c_while_planning():
     program = ("import numpy, convolume, time\n"
-               "kernel = numpy.random.default_rng(1).random((340, 340, 340), 'f4')\n"
-               "for turn in range(2):\n"
+               "kernel = numpy.ones((440, 440, 440), 'f4')  # the search for factors takes longest\n"
+               "for turn in range(3):\n"
                "    print('ready', flush=True)\n"
-               "    begin = time.monotonic()\n"
+               "    begin, stopped = time.monotonic(), 0\n"
                "    try:\n"
-               "        convolume.Convolver((360, 360, 360), kernel, device='cpu', workers=1)\n"
+               "        convolume.Convolver((460, 460, 460), kernel, device='cpu', workers=1)\n"
                "    except KeyboardInterrupt:\n"
-               "        pass\n"
-               "    print(time.monotonic() - begin, flush=True)\n")
+               "        stopped = 1\n"
+               "    print(time.monotonic() - begin, stopped, flush=True)\n")
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
-        run.stdout.readline()
-        whole = float(run.stdout.readline())
+        for _ in range(2):  # memory is used for the first time in the first turn
+            run.stdout.readline()
+            whole, stopped = map(float, run.stdout.readline().split())
+            assert not stopped
         run.stdout.readline()
         time.sleep(0.15 * whole)
         run.send_signal(signal.SIGINT)
-        assert float(run.stdout.readline()) < 0.7 * whole
+        seconds, stopped = map(float, run.stdout.readline().split())
+        assert stopped
+        assert seconds < 0.7 * whole
         assert run.wait(60) == 0
 
 
