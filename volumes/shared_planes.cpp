@@ -35,17 +35,11 @@ SharedPlanes::SharedPlanes(ImageSource& source, std::vector<IndexRange> needed, 
                             needed_[static_cast<std::size_t>(newest % tasks)].end;
         capacity_ = std::max(capacity_, end - needed_[static_cast<std::size_t>(i)].begin);
     }
-    low_ = first_needed(0);
 }
 
 void SharedPlanes::allocate() {
     ring_ = Volume({capacity_, format_.shape.y, format_.shape.x}, format_.type);
     slots_.resize(static_cast<std::size_t>(capacity_));
-}
-
-index_t SharedPlanes::first_needed(index_t task) const {
-    const index_t tasks = std::ssize(needed_);
-    return task / tasks * format_.shape.z + needed_[static_cast<std::size_t>(task % tasks)].begin;
 }
 
 ImageView SharedPlanes::planes_at(index_t plane, index_t count) {
@@ -61,9 +55,9 @@ void SharedPlanes::read_box(index_t t, index_t c, const Box3& box, const ImageVi
         for (index_t plane = begin; plane < end;) {
             if (slot(plane).plane == plane && slot(plane).state == SlotState::loaded) {
                 ++plane;
-            } else if (slot(plane).plane != plane && may_load(plane)) {
+            } else if (slot(plane).plane != plane) {
                 load(plane, end, lock);
-            } else {  // another thread loads it, or its slot is still needed
+            } else {  // another thread loads it
                 changed_.wait(lock);
                 throw_if_stopped();
             }
@@ -88,7 +82,7 @@ void SharedPlanes::load(index_t first, index_t end, std::unique_lock<std::mutex>
     const index_t at_once = std::max<index_t>(1, load_bytes / plane_bytes);
     index_t count = 0;
     const index_t most = std::min({at_once, end - first, capacity_ - first % capacity_});
-    while (count < most && slot(first + count).plane != first + count && may_load(first + count)) {
+    while (count < most && slot(first + count).plane != first + count) {
         slot(first + count) = {first + count, SlotState::loading};
         ++count;
     }
@@ -122,7 +116,6 @@ void SharedPlanes::end_task(index_t task) {
     ended_[static_cast<std::size_t>(task)] = true;
     while (first_running_ < std::ssize(ended_) && ended_[static_cast<std::size_t>(first_running_)])
         ++first_running_;
-    if (first_running_ < std::ssize(ended_)) low_ = first_needed(first_running_);
     changed_.notify_all();
 }
 

@@ -36,16 +36,13 @@ class SharedPlanes : public ImageSource {
 
   private:
     enum class SlotState { empty, loading, loaded };
-    /// A place for one plane. Planes are numbered through all volumes.
+    /// A place for one plane. Planes are numbered through all volumes. All planes that the tasks in
+    /// flight need have places of their own, since begin_task() keeps these tasks neighbors.
     struct Slot {
         index_t plane = -1;
         SlotState state = SlotState::empty;
     };
     Slot& slot(index_t plane) { return slots_[static_cast<std::size_t>(plane % capacity_)]; }
-    index_t first_needed(index_t task) const;
-    /// Returns whether the slot of a plane may be overwritten. All planes that tasks in flight need
-    /// have slots of their own.
-    bool may_load(index_t plane) { return slot(plane).plane < low_; }
     void load(index_t first, index_t end, std::unique_lock<std::mutex>& lock);
     ImageView planes_at(index_t plane, index_t count);
 
@@ -61,7 +58,6 @@ class SharedPlanes : public ImageSource {
     std::vector<Slot> slots_;
     std::vector<bool> ended_;    ///< tasks, of all volumes, that have ended
     index_t first_running_ = 0;  ///< first task that has not ended
-    index_t low_ = 0;            ///< no running or later task needs planes below
 };
 
 }  // namespace convolume

@@ -9,8 +9,8 @@
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
-#include "volumes/plan_runner.hpp"
 #include "volumes/shared_planes.hpp"
+#include "volumes/task_workers.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
