@@ -134,9 +134,10 @@ std::array<double, 3> contrasts_of(const Volume& psf) {
     parallel_for(shape.z, thread_count(0), [&](index_t z, int) {
         auto& [by_y, by_x] = planes[static_cast<std::size_t>(z)];
         for (index_t y = 0; y < shape.y; ++y) {
-            const double* const row = psf.elements<double>() + (z * shape.y + y) * shape.x;
+            const float* const row = psf.elements<float>() + (z * shape.y + y) * shape.x;
             std::array<double, 4> sums{};
-            for (index_t x = 0; x < shape.x; ++x) sums[static_cast<std::size_t>(x % 4)] += row[x];
+            for (index_t x = 0; x < shape.x; ++x)
+                sums[static_cast<std::size_t>(x % 4)] += static_cast<double>(row[x]);
             for (std::size_t k = 0; k < 4; ++k) by_x[k] += sums[k];
             by_y[static_cast<std::size_t>(y % 4)] += sums[0] + sums[1] + sums[2] + sums[3];
         }
@@ -173,24 +174,28 @@ Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     const index_t last = floor_half(high + 2);
     Shape3 extents = psf.shape();
     extents[axis] = last - first + 1;
-    Volume halved(extents, PixelType::float64);
+    Volume halved(extents, PixelType::float32);
     const Shape3& from = psf.shape();
     parallel_for(extents.z * extents.y, thread_count(0), [&](index_t row, int) {
-        double* const target = halved.elements<double>() + row * extents.x;
+        std::vector<double> sums(static_cast<std::size_t>(extents.x));
         Index3 at{row / extents.y, row % extents.y, 0};
         const index_t middle = 2 * (at[axis] + first) - low;
         const index_t step = axis == 2 ? 2 : 1;
         for (index_t d = 0; d < 5; ++d) {
             at[axis] = middle + d - 2;  // along x, the first of the row's taps 2 x + at.x
             if (axis != 2 && (at[axis] < 0 || at[axis] >= from[axis])) continue;
-            const double* const taps = psf.elements<double>() + (at.z * from.y + at.y) * from.x;
+            const float* const taps = psf.elements<float>() + (at.z * from.y + at.y) * from.x;
             const index_t offset = at.x;
             const index_t begin = ceil_div(std::max<index_t>(0, -offset), step);
             const index_t end =
                 std::min(extents.x, ceil_div(std::max<index_t>(0, from.x - offset), step));
             const double weight = binomial[static_cast<std::size_t>(d)];
-            for (index_t x = begin; x < end; ++x) target[x] += weight * taps[step * x + offset];
+            for (index_t x = begin; x < end; ++x)
+                sums[static_cast<std::size_t>(x)] +=
+                    weight * static_cast<double>(taps[step * x + offset]);
         }
+        std::transform(sums.begin(), sums.end(), halved.elements<float>() + row * extents.x,
+                       [](double sum) { return static_cast<float>(sum); });
     });
     center[axis] = -first;
     return halved;
@@ -257,6 +262,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     options.splits = 0;
     coarse.image = coarse.object = coarsening.image(fine.image);
     coarse.psf_sum = fine.psf_sum;
+    coarse.has_light = fine.has_light;
     Index3 center = fine.options.center.index;
     coarse.psf = coarse_psf(fine.psf, coarsening, center);
     for (const Volume& deeper : fine.deeper_psfs) {

@@ -132,7 +132,7 @@ double share_of_haze(const DeconvolutionProblem& problem) {
     const Index3& center = problem.options.center.index;
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(shape.z * shape.y));
     parallel_for(shape.z * shape.y, thread_count(0), [&](index_t row, int) {
-        const double* const taps = problem.psf.elements<double>() + row * shape.x;
+        const float* const taps = problem.psf.elements<float>() + row * shape.x;
         const bool is_near = std::abs(row % shape.y - center.y) <= region_edge;
         const index_t begin = is_near ? std::max<index_t>(0, center.x - region_edge) : 0;
         const index_t end = is_near ? std::min(shape.x, center.x + region_edge + 1) : 0;

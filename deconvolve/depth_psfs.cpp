@@ -49,17 +49,17 @@ struct CommonBox {
 
 Volume placed(const Volume& psf, const Index3& center, const CommonBox& box) {
     if (psf.shape() == box.shape) {
-        Volume copy(box.shape, PixelType::float64);
-        std::copy_n(psf.elements<double>(), element_count(box.shape), copy.elements<double>());
+        Volume copy(box.shape, PixelType::float32);
+        std::copy_n(psf.elements<float>(), element_count(box.shape), copy.elements<float>());
         return copy;
     }
-    Volume larger(box.shape, PixelType::float64);
+    Volume larger(box.shape, PixelType::float32);
     const Shape3 shape = psf.shape();
-    const double* row = psf.elements<double>();
+    const float* row = psf.elements<float>();
     for (index_t z = 0; z < shape.z; ++z)
         for (index_t y = 0; y < shape.y; ++y, row += shape.x)
             std::copy_n(row, shape.x,
-                        static_cast<double*>(larger.view().at(z + box.center.z - center.z,
+                        static_cast<float*>(larger.view().at(z + box.center.z - center.z,
                                                               y + box.center.y - center.y,
                                                               box.center.x - center.x)));
     return larger;
@@ -99,7 +99,7 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<Dept
         of_one.center = one.center.value_or(options.center);
         single.push_back(resolve_problem(image, one.psf, of_one, threads));
         const DeconvolutionProblem& resolved = single.back();
-        if (!has_light(resolved.psf))
+        if (!resolved.has_light)
             throw BadData(message("the PSF of the depth ", one.depth_um,
                                   " um has no light: give one that has"));
         box.hold(resolved.psf.shape(), resolved.options.center.index);

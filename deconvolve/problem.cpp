@@ -89,9 +89,47 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
-// Copies the PSF with negative samples as 0: they are the noise of a measurement, since light is
-// not negative.
-Volume clipped_psf(const ConstImageView& psf, int threads, double& sum, index_t& negative) {
+// Adds what `add(row, stride, sums)` finds in each row. Sums of groups of rows do not depend on the
+// number of threads.
+template <class Sums, class Add>
+Sums sum_rows(const ConstImageView& psf, int threads, const Add& add) {
+    const index_t groups = row_groups(psf.shape);
+    std::vector<Sums> of_groups(static_cast<std::size_t>(groups));
+    for_each_row(psf, groups, threads,
+                 [&](const auto* row, auto stride, index_t, index_t, index_t group) {
+                     if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*row)>>)
+                         add(row, stride, of_groups[static_cast<std::size_t>(group)]);
+                 });
+    return std::accumulate(of_groups.begin(), of_groups.end(), Sums{});
+}
+
+struct TapSums {
+    double all = 0;
+    double light = 0;  ///< sum of the samples above 0
+    index_t negative = 0;
+
+    TapSums operator+(const TapSums& other) const {
+        return {all + other.all, light + other.light, negative + other.negative};
+    }
+};
+
+TapSums sums_of(const ConstImageView& psf, int threads) {
+    const index_t width = psf.shape.x;
+    return sum_rows<TapSums>(psf, threads, [&](const auto* row, auto stride, TapSums& sums) {
+        double all = 0, light = 0;
+        index_t negative = 0;
+#pragma omp simd reduction(+ : all, light, negative)
+        for (index_t x = 0; x < width; ++x) {
+            const auto value = static_cast<double>(row[x * stride]);
+            all += value;
+            light += value > 0 ? value : 0;
+            negative += value < 0;
+        }
+        sums = sums + TapSums{all, light, negative};
+    });
+}
+
+void check_psf(const ConstImageView& psf) {
     if (is_complex(psf.type))
         throw BadData("the PSF is complex: give its intensity, which is real");
     for (int a = 0; a < 3; ++a)
@@ -100,38 +138,39 @@ Volume clipped_psf(const ConstImageView& psf, int threads, double& sum, index_t&
                                           psf.shape[a],
                                           ": it needs at least 1 sample on every axis"));
     check_memory(psf, "the PSF");
-    if (const auto found = pixels::find_nonfinite(psf, threads))
-        throw BadData(message("the PSF holds ", found->value, " at z,y,x = ",
-                              to_string(found->index, ","), ": replace it by a finite number"));
-    Volume clipped(psf.shape, PixelType::float64);
-    // Sums of groups of rows, which do not depend on the number of threads.
-    const index_t groups = row_groups(psf.shape), width = psf.shape.x;
-    std::vector<double> sums(static_cast<std::size_t>(groups));
-    std::atomic<index_t> below{0};
-    for_each_row(psf, groups, threads,
-                 [&](const auto* row, auto stride, index_t z, index_t y, index_t group) {
-                     if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*row)>>) {
-                         double* const out =
-                             clipped.elements<double>() + (z * psf.shape.y + y) * width;
-                         double total = 0;
-                         index_t count = 0;
-#pragma omp simd reduction(+ : total, count)
-                         for (index_t x = 0; x < width; ++x) {
-                             const auto value = static_cast<double>(row[x * stride]);
-                             total += value;
-                             count += value < 0;
-                             out[x] = value < 0 ? 0 : value;
-                         }
-                         sums[static_cast<std::size_t>(group)] += total;
-                         below += count;
-                     }
-                 });
-    sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-    negative = below;
-    if (negative == element_count(psf.shape))
+}
+
+// Sets the PSF of a problem, with negative samples as 0: they are the noise of a measurement, since
+// light is not negative.
+void set_psf(const ConstImageView& psf, int threads, DeconvolutionProblem& problem) {
+    check_psf(psf);
+    const TapSums sums = sums_of(psf, threads);
+    if (!std::isfinite(sums.all)) {
+        if (const auto found = pixels::find_nonfinite(psf, threads))
+            throw BadData(message("the PSF holds ", found->value, " at z,y,x = ",
+                                  to_string(found->index, ","), ": replace it by a finite number"));
+        throw BadData("the samples of the PSF are too large to be added: divide them by a number");
+    }
+    if (sums.negative == element_count(psf.shape))
         throw BadData(
             "the PSF has negative samples only, and light is not negative: check its sign");
-    return clipped;
+    problem.psf_sum = sums.all;
+    problem.negative_psf_samples = sums.negative;
+    problem.has_light = sums.light > 0;
+    problem.psf = Volume(psf.shape, PixelType::float32);
+    if (!problem.has_light) return;
+    const index_t width = psf.shape.x;
+    float* const taps = problem.psf.elements<float>();
+    for_each_row(psf, row_groups(psf.shape), threads,
+                 [&](const auto* row, auto stride, index_t z, index_t y, index_t) {
+                     if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*row)>>) {
+                         float* const out = taps + (z * psf.shape.y + y) * width;
+                         for (index_t x = 0; x < width; ++x) {
+                             const auto value = static_cast<double>(row[x * stride]);
+                             out[x] = value > 0 ? static_cast<float>(value / sums.light) : 0;
+                         }
+                     }
+                 });
 }
 
 }  // namespace
@@ -156,15 +195,14 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     check_options(options, problem.traits);
     problem.image = image;
     problem.object = image;
-    problem.psf =
-        clipped_psf(psf, thread_count(threads), problem.psf_sum, problem.negative_psf_samples);
+    set_psf(psf, thread_count(threads), problem);
     Index3 center = center_index(options.center, psf);
     if (options.center.kind == KernelCenter::Kind::corner) {
         problem.psf = unwrapped_kernel(problem.psf.view());
         center = center_index({}, psf);
     }
     problem.options.center = {KernelCenter::Kind::explicit_, center};
-    if (problem.traits.uses_neighbors && problem.psf_sum > 0)
+    if (problem.traits.uses_neighbors && problem.has_light)
         problem.squared_taps = squared_taps_of(problem.psf);
     if (problem.traits.has_unmatched && problem.psf_sum > 0)
         problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
@@ -180,21 +218,33 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     return problem;
 }
 
-bool has_light(const Volume& psf) {
-    const auto* const taps = static_cast<const double*>(psf.view().data);
-    return std::any_of(taps, taps + element_count(psf.shape()), [](double tap) { return tap > 0; });
+double squared_taps_of(const Volume& psf) {
+    const index_t width = psf.shape().x;
+    return sum_rows<double>(psf.view(), thread_count(0),
+                            [&](const auto* row, auto stride, double& sum) {
+                                for (index_t x = 0; x < width; ++x) {
+                                    const auto tap = static_cast<double>(row[x * stride]);
+                                    sum += tap * tap;
+                                }
+                            });
 }
 
-double squared_taps_of(const Volume& psf) {
-    const auto* const taps = static_cast<const double*>(psf.view().data);
-    const index_t count = element_count(psf.shape());
-    const double sum = std::accumulate(taps, taps + count, 0.0);
-    return std::inner_product(taps, taps + count, taps, 0.0) / (sum * sum);
+TapCopies::TapCopies(const std::vector<ConstImageView>& taps) {
+    for (const ConstImageView& one : taps) {
+        Volume& copy = copies_.emplace_back(one.shape, one.type);
+        convert_pixels(one, copy.view(), 0);
+    }
+}
+
+std::vector<ConstImageView> TapCopies::views() const {
+    std::vector<ConstImageView> views;
+    for (const Volume& copy : copies_) views.push_back(copy.view());
+    return views;
 }
 
 bool can_convolve_by_passes(const DeconvolutionProblem& problem) {
     const std::optional<Boundary>& boundary = problem.options.boundary;
-    return (!boundary || boundary->kind == BoundaryKind::zero) && has_light(problem.psf);
+    return (!boundary || boundary->kind == BoundaryKind::zero) && problem.has_light;
 }
 
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,

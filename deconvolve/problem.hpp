@@ -23,14 +23,15 @@ struct DeconvolutionProblem {
     Shape3 image;
     Shape3 object;
     Index3 image_at;  ///< index of the object's voxel at the image's first pixel
-    Volume psf;       ///< the PSF as float64, without negative samples
+    Volume psf;       ///< the PSF as float32, without negative samples, with a sum of 1
     /// Further PSFs of the same extents and center, if the PSF varies with depth, and the plane of
     /// the image, counted from 0, that each of all PSFs is of, in ascending order.
     std::vector<Volume> deeper_psfs;
     std::vector<double> psf_planes;
     Volume unmatched;  ///< taps of the unmatched back projector, if the method has one
-    double psf_sum = 0;
+    double psf_sum = 0;  ///< sum of the samples that the caller gave
     index_t negative_psf_samples = 0;
+    bool has_light = false;  ///< whether a sample of the PSF is above 0
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
@@ -91,12 +92,22 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<Dept
 /// between the planes of PSFs, and constant beyond the first and the last one.
 PlaneWeights psf_weights(const DeconvolutionProblem& problem);
 
-/// Returns whether a float64 PSF has a sample above 0.
-bool has_light(const Volume& psf);
-/// Returns the sum of the squared samples of a float64 PSF, scaled to a sum of 1.
+/// Returns the sum of the squared samples of a PSF.
 double squared_taps_of(const Volume& psf);
+
+/// Copies of taps, for runners that make passes of them at their first execution.
+class TapCopies {
+  public:
+    explicit TapCopies(const std::vector<ConstImageView>& taps);
+    std::vector<ConstImageView> views() const;
+    void release() { copies_.clear(); }
+
+  private:
+    std::vector<Volume> copies_;
+};
+
 /// Whether passes over spectra can compute the convolution: the object must be 0 beyond its edges,
-/// and the PSF must have a sum above 0.
+/// and the PSF must have light.
 bool can_convolve_by_passes(const DeconvolutionProblem& problem);
 /// Finds the planes of `own` whose light meets the image with all planes of the PSF. They have
 /// equal weights if all pixels are compared and the PSF is the same for all planes. Results count

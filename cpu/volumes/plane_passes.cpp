@@ -111,8 +111,9 @@ Buffer HostPlanePasses::prepare(const ConstImageView& taps) const {
     const index_t width = x.taps;
     const RowWork fill = [&](const Rows& rows) {
         for (index_t i = 0; i < rows.count; ++i) {
-            const auto* const row = static_cast<const double*>(taps.at(rows.z, rows.first + i, 0));
-            for (index_t n = 0; n < width; ++n) rows.row(i)[n] = static_cast<float>(scale * row[n]);
+            const auto* const row = static_cast<const float*>(taps.at(rows.z, rows.first + i, 0));
+            for (index_t n = 0; n < width; ++n)
+                rows.row(i)[n] = static_cast<float>(scale * static_cast<double>(row[n]));
         }
     };
     Complex* const spectra = planes.as<Complex>();

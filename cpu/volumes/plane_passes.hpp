@@ -48,7 +48,7 @@ class HostPlanePasses {
         index_t while_made, afterwards;
     };
 
-    /// `taps` of each kernel are those of the axes, in float64, with contiguous rows. With
+    /// `taps` of each kernel are those of the axes, in float32, with contiguous rows. With
     /// `keep_spectrum` the whole spectra of the kernels are kept. Without, they are transformed
     /// along z in every pass, which takes longer and less memory.
     HostPlanePasses(const PairAxes& axes, const std::vector<ConstImageView>& taps,

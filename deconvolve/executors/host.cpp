@@ -95,26 +95,6 @@ class HostArrayRunner final : public Runner {
     std::optional<HostArrays> arrays_;
 };
 
-// Copies of the PSFs of a problem, until passes are made of them.
-class PsfCopies {
-  public:
-    explicit PsfCopies(const DeconvolutionProblem& problem) {
-        for (const ConstImageView& psf : problem.psf_views()) {
-            Volume& copy = copies_.emplace_back(psf.shape, psf.type);
-            convert_pixels(psf, copy.view(), 0);
-        }
-    }
-    std::vector<ConstImageView> views() const {
-        std::vector<ConstImageView> views;
-        for (const Volume& copy : copies_) views.push_back(copy.view());
-        return views;
-    }
-    void release() { copies_.clear(); }
-
-  private:
-    std::vector<Volume> copies_;
-};
-
 // Returns the plan of passes, whose arrays take `arrays` of all `bytes`.
 DeconvolvePlan plan_of_passes(const DeconvolutionProblem& problem, const HostPassLayout& layout,
                               const std::string& engine, index_t arrays, index_t bytes) {
@@ -133,7 +113,7 @@ class HostPassRunner final : public Runner {
     HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
                    const std::string& engine)
         : layout_(layout),
-          psfs_(problem),
+          psfs_(problem.psf_views()),
           plan_(plan_of_passes(problem, layout, engine, layout.array_bytes(), layout.bytes())) {}
 
     const DeconvolvePlan& plan() const override { return plan_; }
@@ -152,7 +132,7 @@ class HostPassRunner final : public Runner {
 
   private:
     HostPassLayout layout_;
-    PsfCopies psfs_;
+    TapCopies psfs_;
     DeconvolvePlan plan_;
     std::optional<HostPassExecutor> executor_;
 };
@@ -163,7 +143,7 @@ class HostPassArrayRunner final : public Runner {
     HostPassArrayRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
                         const std::string& engine)
         : layout_(layout),
-          psfs_(problem),
+          psfs_(problem.psf_views()),
           plan_(plan_of_passes(problem, layout, engine, deconvolve::array_bytes(problem),
                                bytes(problem, layout))) {}
 
@@ -191,7 +171,7 @@ class HostPassArrayRunner final : public Runner {
 
   private:
     HostPassLayout layout_;
-    PsfCopies psfs_;
+    TapCopies psfs_;
     DeconvolvePlan plan_;
     std::optional<cpu::HostPlanePasses> passes_;
     std::optional<HostPassArrays> arrays_;

@@ -3,7 +3,6 @@
 #include "deconvolve/executors/host_passes.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/threads.hpp"
 #include "deconvolve/executors/row_loops.hpp"
@@ -23,22 +22,11 @@ PairAxes axes_of(const DeconvolutionProblem& problem, Index3& first_tap) {
     return axes;
 }
 
-// Returns the taps of the PSF that are used, with a sum of 1.
-Volume used_taps(const HostPassLayout& layout, const ConstImageView& psf) {
-    const auto* const all = static_cast<const double*>(psf.data);
-    const double sum = std::accumulate(all, all + element_count(psf.shape), 0.0);
+// Returns the taps of the PSF that are used.
+ConstImageView used_taps(const HostPassLayout& layout, const ConstImageView& psf) {
     const auto& [z, y, x] = layout.axes;
-    Volume taps({z.taps, y.taps, x.taps}, PixelType::float64);
-    double* target = taps.elements<double>();
-    for (index_t k = 0; k < z.taps; ++k)
-        for (index_t j = 0; j < y.taps; ++j) {
-            const auto* const row = static_cast<const double*>(
-                psf.at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
-            // Taps are rounded to float32, because all arrays are float32.
-            for (index_t i = 0; i < x.taps; ++i)
-                *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
-        }
-    return taps;
+    const Index3& first = layout.first_tap;
+    return {psf.at(first.z, first.y, first.x), psf.type, {z.taps, y.taps, x.taps}, psf.strides};
 }
 
 Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = true) {
@@ -60,9 +48,8 @@ HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_c
     has_previous = problem.traits.keeps_previous;
     has_changes = problem.traits.keeps_change;
     has_held_out = problem.options.hold_out;
-    const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
-    tap_bytes = problem.psf_count() * (element_count(problem.psf.shape()) + element_count(used)) *
-                static_cast<index_t>(sizeof(double));
+    tap_bytes = problem.psf_count() * element_count(problem.psf.shape()) *
+                static_cast<index_t>(sizeof(float));
     compares_all = problem.compares_all();
     equal_planes = alike_planes(problem, axes[0], axes[0].whole_object());
 }
@@ -87,10 +74,8 @@ index_t HostPassLayout::bytes() const {
 
 cpu::HostPlanePasses make_plane_passes(const HostPassLayout& layout,
                                        const std::vector<ConstImageView>& psfs) {
-    std::vector<Volume> taps;
     std::vector<ConstImageView> views;
-    for (const ConstImageView& psf : psfs) taps.push_back(used_taps(layout, psf));
-    for (const Volume& used : taps) views.push_back(used.view());
+    for (const ConstImageView& psf : psfs) views.push_back(used_taps(layout, psf));
     return {layout.axes, views, layout.psf_weights, layout.threads, layout.keep_spectrum};
 }
 

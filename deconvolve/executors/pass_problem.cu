@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
 
-#include "core/threads.hpp"
 #include "deconvolve/executors/pass_problem.hpp"
 
 namespace convolume::deconvolve {
@@ -36,45 +33,9 @@ std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, in
     return axes;
 }
 
-namespace {
-
-// Returns the taps scaled to a sum of 1. They are the last of `width` taps along x.
-Volume normalized_taps(const ConstImageView& psf, index_t width) {
-    const auto* samples = static_cast<const double*>(psf.data);
-    const Shape3 shape = psf.shape;
-    const index_t rows = shape.z * shape.y;
-    const int threads = thread_count(0);
-    // Sums of rows do not depend on the number of threads.
-    std::vector<double> sums(static_cast<std::size_t>(rows));
-    parallel_for(rows, threads, [&](index_t i, int) {
-        sums[static_cast<std::size_t>(i)] =
-            std::accumulate(samples + i * shape.x, samples + (i + 1) * shape.x, 0.0);
-    });
-    const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-    Volume taps({shape.z, shape.y, width}, PixelType::float32);
-    float* const scaled = taps.elements<float>();
-    parallel_for(rows, threads, [&](index_t i, int) {
-        std::transform(samples + i * shape.x, samples + (i + 1) * shape.x,
-                       scaled + (i + 1) * width - shape.x,
-                       [&](double sample) { return static_cast<float>(sample / sum); });
-    });
-    return taps;
-}
-
-}  // namespace
-
-PassKernels::PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes)
-    : weights_(psf_weights(problem)) {
-    for (const ConstImageView& psf : problem.psf_views())
-        kernels_.push_back(normalized_taps(psf, axes[2].taps));
-    if (problem.traits.has_unmatched)
-        kernels_.push_back(normalized_taps(problem.unmatched.view(), axes[2].taps));
-}
-
-PlaneKernels PassKernels::views() const {
-    PlaneKernels all;
-    for (const Volume& kernel : kernels_) all.taps.push_back(kernel.view());
-    all.weights = weights_;
+PlaneKernels pass_kernels(const DeconvolutionProblem& problem) {
+    PlaneKernels all{problem.psf_views(), psf_weights(problem)};
+    if (problem.traits.has_unmatched) all.taps.push_back(problem.unmatched.view());
     return all;
 }
 

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
-
-#include "convolume/volume.hpp"
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
 
@@ -19,16 +16,8 @@ std::optional<PairAxes> pass_axes(const DeconvolutionProblem& problem, index_t l
 std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, int device,
                                          index_t least_taps_z = 1);
 
-/// The PSFs and, if the method has one, the unmatched back projector's taps, as float32 with a sum
-/// of 1.
-class PassKernels {
-  public:
-    PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes);
-    PlaneKernels views() const;
-
-  private:
-    std::vector<Volume> kernels_;
-    PlaneWeights weights_;
-};
+/// Returns the PSFs and, if the method has one, the unmatched back projector's taps. The problem
+/// owns them.
+PlaneKernels pass_kernels(const DeconvolutionProblem& problem);
 
 }  // namespace convolume::deconvolve

@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/executors/element_passes.hpp"
 #include "gpu/fft/pass_times.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"
+#include "gpu/runtime/transfers.hpp"
 #include "gpu/volumes/block_geometry.hpp"
 
 namespace convolume::deconvolve {
@@ -127,23 +130,46 @@ index_t DevicePlanePasses::most_sums() const {
 }
 
 void DevicePlanePasses::prepare(const ConstImageView& taps, std::complex<float>* planes) {
-    const Shape3 shape = taps.shape;
-    const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
+    const Shape3 shape{taps.shape.z, taps.shape.y, axes_[2].taps};
+    const index_t plane_bytes = bytes_of({1, shape.y, shape.x}, PixelType::float32);
+    // Planes travel a few at a time, so that little memory is taken beside the spectrum.
+    const index_t at_once =
+        std::clamp<index_t>(2 * gpu::StagingPool::buffer_bytes / plane_bytes, 1, shape.z);
     int device = 0;
     gpu::check(cudaGetDevice(&device), "asking for the current device");
-    const gpu::DeviceMemory there(device, bytes);
+    const gpu::DeviceMemory there(device, at_once * plane_bytes);
     const gpu::CudaStream stream;
-    gpu::check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
-                               cudaMemcpyHostToDevice, stream),
-               "copying the PSF");
+    gpu::BusGate gate(TransferGate::off);
+    gpu::StagingPool staging(4);
+    gpu::DeviceTimeline no_timeline(nullptr, 0, -1, stream);
+    gpu::Uploader uploader({device, thread_count(0), &gate, &staging, &no_timeline}, stream);
+    const index_t missing = shape.x - taps.shape.x;
+    const gpu::BoxReader read = [&](const Box3& box, const ImageView& rows) {
+        parallel_for(rows.shape.z * rows.shape.y, thread_count(0), [&](index_t row, int) {
+            const index_t z = row / rows.shape.y, y = row % rows.shape.y;
+            auto* const to = static_cast<float*>(rows.at(z, y, 0));
+            const index_t zeros = std::clamp<index_t>(missing - box.begin.x, 0, rows.shape.x);
+            std::fill_n(to, zeros, 0.0F);
+            if (zeros < rows.shape.x)
+                std::copy_n(static_cast<const float*>(taps.at(box.begin.z + z, box.begin.y + y,
+                                                              box.begin.x + zeros - missing)),
+                            rows.shape.x - zeros, to + zeros);
+        });
+    };
     gpu::RowSource source;
-    source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
-    source.planes = shape.z;
+    source.pixels = {there.data(), PixelType::float32, shape.y * shape.x, shape.x};
     source.loaded_y = shape.y;
     source.loaded_x = shape.x;
     const index_t rows = axes_[1].grid, length = axes_[0].grid;
-    gpu::forward_rows<float>(axes_[2].grid, false, source, {planes, plane_, pitch_, 0, shape.z},
-                             stream);
+    for (index_t first = 0; first < shape.z; first += at_once) {
+        const index_t last = std::min(shape.z, first + at_once);
+        uploader.upload(read, {{first, 0, 0}, {last, shape.y, shape.x}}, PixelType::float32,
+                        there.data());
+        source.planes = last - first;
+        gpu::forward_rows<float>(axes_[2].grid, false, source,
+                                 {planes, plane_, pitch_, first, shape.z}, stream);
+    }
+    uploader.finish();
     const gpu::Columns<float> in_planes = rows_of_planes(planes, shape.z);
     gpu::transform_columns<float>(rows, gpu::PassDirection::forward, in_planes,
                                   {0, shape.y, 0, rows}, in_planes, {0, rows, 0, rows}, stream);

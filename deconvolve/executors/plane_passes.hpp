@@ -38,7 +38,9 @@ index_t pair_grid_z(int device, index_t least);
 /// Kernels of passes: the PSF and possibly other ones, or PSFs with their weights at the planes of
 /// the object.
 struct PlaneKernels {
-    std::vector<ConstImageView> taps;  ///< real taps in C order, in host memory
+    /// Taps as float32 in C order, in host memory. If they are fewer than those of an axis along
+    /// x, zeros come before them.
+    std::vector<ConstImageView> taps;
     PlaneWeights weights;
 };
 

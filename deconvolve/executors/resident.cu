@@ -72,7 +72,6 @@ class SlabRunner final : public GpuRunner {
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         axes[0].grid = division.grid;
-        const PassKernels kernels(problem, axes);
         std::vector<SlabSetup> setups;
         for (std::size_t g = 0; g < division.slabs.size(); ++g) {
             const gpu::DeviceScope there(choice.devices[g]);
@@ -80,7 +79,7 @@ class SlabRunner final : public GpuRunner {
         }
         if (choice.workspace)
             setups.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
-        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, kernels.views(), setups,
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, pass_kernels(problem), setups,
                                          choice.threads);
         plan_.engines.clear();
         for (const SlabSetup& setup : setups)

@@ -209,7 +209,8 @@ class WalkRunner final : public GpuRunner {
                const std::string& why_not_resident)
         : GpuRunner(problem, choice.devices.front()),
           axes_(walk.axes),
-          kernels_(problem, walk.axes),
+          kernels_(pass_kernels(problem)),
+          taps_(kernels_.taps),
           threads_(choice.threads) {
         const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
@@ -249,14 +250,17 @@ class WalkRunner final : public GpuRunner {
 
   private:
     Executor& executor(const DeconvolutionProblem& problem) override {
-        if (!executor_)
-            executor_ =
-                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), setups_, threads_);
+        if (!executor_) {
+            kernels_.taps = taps_.views();
+            executor_ = std::make_unique<WalkExecutor>(problem, axes_, kernels_, setups_, threads_);
+            taps_.release();
+        }
         return *executor_;
     }
 
     PairAxes axes_;
-    PassKernels kernels_;
+    PlaneKernels kernels_;
+    TapCopies taps_;
     int threads_;
     std::vector<Walker::Setup> setups_;
     std::unique_ptr<WalkExecutor> executor_;

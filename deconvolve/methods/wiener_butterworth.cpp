@@ -92,12 +92,12 @@ void for_centered(const Shape3& shape, const Index3& center, int threads, const 
 
 // Returns the distance from the peak, in one direction, at which a line through it has half of its
 // height.
-double half_width(const double* peak, index_t stride, index_t samples) {
+double half_width(const float* peak, index_t stride, index_t samples) {
+    const double half = static_cast<double>(*peak) / 2;
     for (index_t i = 1; i <= samples; ++i) {
-        const double here = peak[i * stride];
-        const double last = peak[(i - 1) * stride];
-        if (here <= *peak / 2)
-            return static_cast<double>(i - 1) + (last - *peak / 2) / (last - here);
+        const auto here = static_cast<double>(peak[i * stride]);
+        const auto last = static_cast<double>(peak[(i - 1) * stride]);
+        if (here <= half) return static_cast<double>(i - 1) + (last - half) / (last - here);
     }
     return static_cast<double>(samples) + 0.5;
 }
@@ -157,21 +157,19 @@ double largest_at(const std::vector<double>& squares, index_t length, double cyc
 
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads) {
     const Shape3 shape = psf.shape();
-    const double* const samples = psf.elements<double>();
-    const auto count = static_cast<std::size_t>(element_count(shape));
-    double sum = 0;
-    for (std::size_t i = 0; i < count; ++i) sum += samples[i];
+    const float* const samples = psf.elements<float>();
     const index_t width = stored(shape);
     Spectrum spectrum(static_cast<std::size_t>(shape.z * shape.y * width));
     const VolumeTransform transform(shape);
-    Volume around_zero(shape, PixelType::float64), taps(shape, PixelType::float64);
+    Volume around_zero(shape, PixelType::float64), taps(shape, PixelType::float32);
     double* const wrapped = around_zero.elements<double>();
-    for_centered(shape, center, threads,
-                 [&](std::size_t i, std::size_t k) { wrapped[k] = samples[i] / sum; });
+    for_centered(shape, center, threads, [&](std::size_t i, std::size_t k) {
+        wrapped[k] = static_cast<double>(samples[i]);
+    });
     transform.forward(around_zero, spectrum, threads);
 
     const Index3 peak = kernel_peak(psf.view());
-    const double* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
+    const float* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
     const auto squares = largest_squares(spectrum, shape, threads);
     // Squared frequencies, relative to that of the width.
     std::array<std::vector<double>, 3> relative;
@@ -201,11 +199,12 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
             values[x] /= (std::norm(values[x]) + alpha) * std::sqrt(1 + epsilon * fifth * fifth);
         }
     });
-    const double middle = spectrum[0].real() * static_cast<double>(count);
+    const double middle = spectrum[0].real() * static_cast<double>(element_count(shape));
     transform.inverse(spectrum, around_zero, threads);
-    double* const out = taps.elements<double>();
-    for_centered(shape, center, threads,
-                 [&](std::size_t i, std::size_t k) { out[i] = wrapped[k] / middle; });
+    float* const out = taps.elements<float>();
+    for_centered(shape, center, threads, [&](std::size_t i, std::size_t k) {
+        out[i] = static_cast<float>(wrapped[k] / middle);
+    });
     return taps;
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("coarse image: its model is the blur of spread voxels, summed over pix
             interpolated(object, coarse.image_at, g.coarsening, fine.object, fine.image_at);
         const Array want = summed(blurred(fine_object, psf, fine.image), g.coarsening);
         const Array got = blurred(object, to_array(coarse.psf.view()), coarse.image);
-        CHECK(largest_difference(want, got) < 1e-12 * norm(want));
+        CHECK(largest_difference(want, got) < 1e-7 * norm(want));  // taps are float32
         CHECK(largest_difference(fine_object,
                                  interpolate_estimate(object, coarse.image_at, g.coarsening,
                                                       fine.object, fine.image_at)) < 1e-6);

@@ -113,10 +113,11 @@ DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t s
     double* target = kernels_.as<double>();
     std::fill_n(target, count * taps, 0.0);
     for (const ConstImageView& kernel : kernels.taps) {
+        const index_t first_x = axes[2].taps - kernel.shape.x;
         for (index_t z = 0; z < kernel.shape.z; ++z)
             for (index_t y = 0; y < kernel.shape.y; ++y)
                 for (index_t x = 0; x < kernel.shape.x; ++x)
-                    target[(z * axes[1].taps + y) * axes[2].taps + x] =
+                    target[(z * axes[1].taps + y) * axes[2].taps + first_x + x] =
                         static_cast<double>(*static_cast<const float*>(kernel.at(z, y, x)));
         target += taps;
     }

@@ -237,8 +237,7 @@ void check_case(const WalkCase& walk_case, const Volume& recorded, Random& rando
     z.grid = PlaneWalk::least_grid(z, walk_case.depth) + random.integer(0, 2);
     const std::vector<Walker::Setup> setups = walker_setups(walk_case, problem, *axes);
     cuda_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));
-    const PassKernels kernels(problem, *axes);
-    WalkExecutor walks(problem, *axes, kernels.views(), setups, 2);
+    WalkExecutor walks(problem, *axes, pass_kernels(problem), setups, 2);
     const RunResult want = over_arrays(problem, recorded, walk_case);
     // A run must not depend on the previous run.
     for (int repeat = 0; repeat < 2; ++repeat)
