@@ -69,6 +69,16 @@ void ScratchFile::write(index_t offset, const void* source, index_t bytes) {
     });
 }
 
+void* ScratchFile::map(index_t bytes) {
+    // Some file systems reserve no space: the last byte gives the file its size.
+    const char last = 0;
+    write(bytes - 1, &last, 1);
+    if (void* const memory = system::map_file(descriptor_, bytes)) return memory;
+    throw OutOfMemory(message("the system refused to map ", format_bytes(bytes),
+                              " of a scratch file in ", directory_, ": ", std::strerror(errno),
+                              "; raise the limit of address space (ulimit -v)"));
+}
+
 void ScratchFile::sync() {
     if (system::sync_file(descriptor_) != 0)
         throw IoError(

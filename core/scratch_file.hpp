@@ -22,6 +22,9 @@ class ScratchFile {
     void read(index_t offset, void* target, index_t bytes) const;
     void write(index_t offset, const void* source, index_t bytes);
     void sync();  ///< returns when all data are on disk
+    /// Maps the first `bytes` to memory until system::unmap_file(), also beyond the end of this
+    /// object. Throws OutOfMemory if the system refuses.
+    void* map(index_t bytes);
 
   private:
     std::string directory_;

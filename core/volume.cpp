@@ -9,6 +9,7 @@
 #include "convolume/options.hpp"
 #include "core/host_memory.hpp"
 #include "core/plan_cache.hpp"
+#include "core/scratch_file.hpp"
 #include "core/system/system.hpp"
 #include "core/threads.hpp"
 
@@ -21,6 +22,15 @@ Volume::Volume(const Shape3& shape, PixelType type, HostMemory memory)
       type_(type) {
     buffer_.touch(thread_count(0));
     if (memory == HostMemory::page_locked) buffer_.lock_pages();
+}
+
+Volume Volume::in_file(const Shape3& shape, PixelType type, const std::string& directory) {
+    Volume volume;
+    volume.buffer_ = Buffer::in_file(
+        checked_multiply(element_count(shape), static_cast<index_t>(size_of(type))), directory);
+    volume.shape_ = shape;
+    volume.type_ = type;
+    return volume;
 }
 
 void Volume::check_type(PixelType asked) const {
@@ -81,6 +91,15 @@ Buffer::Buffer(index_t bytes, const char* purpose) {
     count(bytes_);
 }
 
+Buffer Buffer::in_file(index_t bytes, const std::string& directory) {
+    Buffer buffer;
+    if (bytes == 0) return buffer;
+    buffer.data_ = ScratchFile(directory, bytes).map(bytes);
+    buffer.bytes_ = bytes;
+    buffer.in_file_ = true;
+    return buffer;
+}
+
 Buffer::~Buffer() {
     release();
 }
@@ -88,6 +107,7 @@ Buffer::~Buffer() {
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
+      in_file_(std::exchange(other.in_file_, false)),
       unlock_(std::exchange(other.unlock_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
@@ -95,6 +115,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
         release();
         data_ = std::exchange(other.data_, nullptr);
         bytes_ = std::exchange(other.bytes_, 0);
+        in_file_ = std::exchange(other.in_file_, false);
         unlock_ = std::exchange(other.unlock_, nullptr);
     }
     return *this;
@@ -104,13 +125,20 @@ void Buffer::release() noexcept {
     if (!data_) return;
     if (unlock_) unlock_(data_);
     unlock_ = nullptr;
-    if (bytes_ >= mapped_from_bytes)
+    if (in_file_)
+        system::unmap_file(data_, bytes_);
+    else if (bytes_ >= mapped_from_bytes)
         system::unmap_memory(data_, bytes_);
     else
         system::free_aligned(data_);
-    count(-bytes_);
+    if (!in_file_) count(-bytes_);
+    in_file_ = false;
     data_ = nullptr;
     bytes_ = 0;
+}
+
+void Buffer::release_pages() const {
+    if (in_file_) system::release_file_pages(data_, bytes_);
 }
 
 void Buffer::touch(int threads) {

@@ -72,6 +72,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
         const Bands bands = kernel_bands(layout_, precision_);
         for (index_t i = 0; i < bands.count(); ++i)
             splitter.split(source, bands[i], without_progress);
+        taps_->release_pages();
         return parts;
     }
     const index_t bytes =
@@ -87,6 +88,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
         return decompose::split(input, layout_, reals, threads_, without_progress);
     });
     parts->store = std::make_unique<PartStore>(layout_, precision_, parts->memory.data());
+    taps_->release_pages();
     return parts;
 }
 

@@ -101,9 +101,11 @@ T tap_of(const S& sample, const std::complex<double>& factor, bool flip) {
 // Returns the samples of `box` of the kernel, normalized and converted to `type`. With `flip` the
 // kernel is first flipped along all axes and conjugated, and `box` refers to the flipped kernel.
 // The taps take the memory of `given_up`, which holds the kernel unless it is null, if they fit.
+// They are in a file in `directory` if `given_up` is in a file.
 // Throws BadData if `type` cannot hold the peak of the kernel.
 Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& statistics, bool flip,
-                       const Box3& box, PixelType type, Volume* given_up) {
+                       const Box3& box, PixelType type, Volume* given_up,
+                       const std::string& directory) {
     const bool single = type == PixelType::float32 || type == PixelType::complex64;
     if (single && (statistics.normalized_peak > std::numeric_limits<float>::max() ||
                    statistics.normalized_peak < std::numeric_limits<float>::min()))
@@ -111,7 +113,10 @@ Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& sta
                               ", beyond what float32 holds: normalize it, or compute in float64"));
     const bool in_place =
         given_up != nullptr && !flip && box.shape() == kernel.shape && type == kernel.type;
-    Volume taps = in_place ? std::move(*given_up) : Volume(box.shape(), type);
+    Volume taps = in_place ? std::move(*given_up)
+                  : given_up != nullptr && given_up->is_in_file()
+                      ? Volume::in_file(box.shape(), type, directory)
+                      : Volume(box.shape(), type);
     const Shape3& shape = taps.shape();
     const std::complex<double> factor = statistics.factor;
     if (in_place && factor == 1.0) return taps;
@@ -267,8 +272,9 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     problem.output_type = resolved.folds ? natural : output_type;
     const bool flip = options.operation != Operation::convolve;
     const Box3 used = used_taps(problem);
-    resolved.taps = std::make_shared<const Volume>(
-        normalized_taps(natural_order, statistics, flip, used, natural, given_up));
+    resolved.taps = std::make_shared<const Volume>(normalized_taps(
+        natural_order, statistics, flip, used, natural, given_up, options.scratch_directory));
+    resolved.taps->release_pages();
     if (given_up != nullptr) *given_up = Volume();
     for (int a = 0; a < 3; ++a)
         peak[a] = (flip ? kernel.shape[a] - 1 - peak[a] : peak[a]) - used.begin[a];
@@ -278,7 +284,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     const index_t caller_bytes =
         resolved.folds && !options.streamed ? bytes_of(image, output_type) : 0;
     problem.other_host_bytes =
-        checked_add(caller_bytes, Buffer::rounded_bytes(resolved.taps->bytes()));
+        checked_add(caller_bytes, Buffer::rounded_bytes(resolved.taps->memory_bytes()));
 
     if (options.boundary.kind == BoundaryKind::constant && !adjoint &&
         options.mode != Mode::valid) {

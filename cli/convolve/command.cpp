@@ -15,6 +15,7 @@
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::cli {
@@ -66,7 +67,12 @@ Index3 first_sample(const Shape3& kernel, const Index3& center, const Options& o
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
+    KernelRoom room{host_limit_bytes(request_.options.max_host_bytes), {}};
+    // Kernels are moved to the convolver, unless two plans may be made of them.
+    if (const std::string folder = folder_of(request_.output);
+        !request_.scale_output && !system::is_in_memory(folder))
+        room.scratch_directory = folder;
+    kernels_.load(request_, *reader_, std::move(room), context);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {

@@ -80,7 +80,8 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     input_metadata_ = reader_->metadata();
     if (request_.has_default_coarse_start)
         options_.coarse_start = default_coarse_start(options_.method, input_metadata_.shape.z);
-    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
+    kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
+                  context);
     if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     if (!request_.start.empty()) open_initial_image();

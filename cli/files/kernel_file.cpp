@@ -57,11 +57,11 @@ VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& 
 /// Throws OutOfMemory if the kernel takes more bytes than its options allow. `sizes` says how voxel
 /// sizes differ; it is empty if they do not.
 void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::string& sizes = {}) {
-    if (bytes > kernel.options.most_bytes)
+    if (bytes > kernel.options.room.most_bytes)
         throw OutOfMemory(sentence(
             "the kernel", kernel.path.empty() ? "" : " \"" + kernel.path + '"', " takes ",
             format_bytes(bytes), " to be read and brought to the image's voxels, and the limit is ",
-            format_bytes(kernel.options.most_bytes), "; raise it to at least that (",
+            format_bytes(kernel.options.room.most_bytes), "; raise it to at least that (",
             OptionName{"max_host_bytes"}, "), crop the kernel, or correct the voxel sizes",
             sizes.empty() ? "" : " (" + sizes + ")"));
 }
@@ -89,7 +89,7 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     check_kernel_memory(kernel,
                         resampling_bytes(shape, kernel.values.type(), kernel.file_center,
                                          sizes.kernel, sizes.image) +
-                            kernel.values.bytes(),
+                            kernel.values.memory_bytes(),
                         difference);
     ResampledKernel resampled =
         resample_kernel(kernel.values.view(), kernel.file_center, sizes.kernel, sizes.image);
@@ -156,6 +156,46 @@ void prepare_values(KernelFile& kernel, KernelSurvey survey, const io::ImageMeta
     kernel.shape = kernel.values.shape();
 }
 
+/// Whether samples are kept in a scratch file. Changes of all samples are made in memory.
+bool goes_to_file(const KernelFile& kernel) {
+    const KernelOptions& options = kernel.options;
+    const bool changes =
+        is_corner(options) || options.background.automatic || options.background.value != 0;
+    return !options.room.scratch_directory.empty() && !changes &&
+           kernel.metadata.bytes() > options.room.most_bytes / 4;
+}
+
+Volume read_into_memory(io::ImageReader& reader, const KernelFile& kernel) {
+    check_kernel_memory(kernel, kernel.metadata.bytes());
+    Volume values(kernel.metadata.shape, kernel.metadata.type);
+    reader.read(0, 0, values.view());
+    return values;
+}
+
+/// Reads samples into a scratch file a few planes at a time. Integers become floats, as taps are.
+Volume read_into_file(io::ImageReader& reader, const std::string& directory) {
+    const io::ImageMetadata& metadata = reader.metadata();
+    const Shape3& shape = metadata.shape;
+    const bool wide = metadata.type == PixelType::int32 || metadata.type == PixelType::uint32;
+    Volume values = Volume::in_file(shape,
+                                    !is_integer(metadata.type) ? metadata.type
+                                    : wide                     ? PixelType::float64
+                                                               : PixelType::float32,
+                                    directory);
+    constexpr index_t most_bytes = index_t{64} << 20;
+    const index_t at_once = std::clamp<index_t>(
+        most_bytes * shape.z / std::max<index_t>(metadata.bytes(), 1), 1, shape.z);
+    Volume planes({at_once, shape.y, shape.x}, metadata.type);
+    for (index_t z = 0; z < shape.z; z += at_once) {
+        const index_t end = std::min(shape.z, z + at_once);
+        const ImageView band = subview(planes.view(), {{0, 0, 0}, {end - z, shape.y, shape.x}});
+        reader.read_planes(0, 0, z, band);
+        convert_pixels(band, subview(values.view(), {{z, 0, 0}, {end, shape.y, shape.x}}), 0);
+        values.release_pages();
+    }
+    return values;
+}
+
 /// Returns the cure for a file of several channels or times: an option that makes planes of them.
 std::string cure_for_several_stacks(const io::ImageMetadata& kernel) {
     std::string axes = kernel.axes;
@@ -198,7 +238,7 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
 }
 
 index_t KernelFile::bytes() const {
-    index_t sum = values.bytes();
+    index_t sum = values.memory_bytes();
     for (const KernelFile& kernel : deeper) sum += kernel.bytes();
     return sum;
 }
@@ -224,11 +264,11 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
                               kernel.metadata.channels, " channels and ", kernel.metadata.frames,
                               " frames; ", cure_for_several_stacks(kernel.metadata)));
-    check_kernel_memory(kernel, kernel.metadata.bytes());
-    kernel.values = Volume(kernel.metadata.shape, kernel.metadata.type);
     {
-        const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
-        reader->read(0, 0, kernel.values.view());
+        const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.metadata.bytes());
+        kernel.values = goes_to_file(kernel)
+                            ? read_into_file(*reader, options.room.scratch_directory)
+                            : read_into_memory(*reader, kernel);
         reader->check_unchanged();
     }
     KernelSurvey survey = survey_kernel(kernel.values.view(), thread_count(0));

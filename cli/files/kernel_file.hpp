@@ -26,6 +26,14 @@ enum class PsfResample {
     ignore,     ///< use the kernel voxel by voxel, with a warning
 };
 
+/// Room for the samples of kernels.
+struct KernelRoom {
+    index_t most_bytes = INT64_MAX;  ///< largest memory for reading and resampling
+    /// Folder on a disk for the samples of kernels that take more than a quarter of `most_bytes`.
+    /// If empty, kernels must fit into memory.
+    std::string scratch_directory;
+};
+
 /// Options for reading and preparing a kernel.
 struct KernelOptions {
     std::string axes;   ///< io::OpenOptions::axes for the file
@@ -33,7 +41,7 @@ struct KernelOptions {
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
-    index_t most_bytes = INT64_MAX;  ///< largest memory for reading and resampling
+    KernelRoom room;
 };
 
 /// Adds --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
@@ -62,7 +70,7 @@ struct KernelFile {
     double depth_um = 0;
     std::vector<KernelFile> deeper;
 
-    /// Returns the bytes of all samples.
+    /// Returns the bytes of all samples that are in memory.
     index_t bytes() const;
     /// Releases all samples.
     void release_values();
@@ -74,7 +82,7 @@ struct KernelFile {
 std::unique_ptr<io::ImageReader> open_kernel(const std::string& path, const KernelOptions& options);
 
 /// Reads and prepares the stack `path` for images like `image`. Throws as io::open_image(). Throws
-/// OutOfMemory if it takes more than options.most_bytes, and BadData for several channels or
+/// OutOfMemory if it takes more than options.room, and BadData for several channels or
 /// frames and for NaN. Throws InvalidArgument for a center outside, for PsfResample::never, for
 /// voxel sizes that leave nothing of the kernel, and for a background of complex kernels or of
 /// stacks without outer faces.

@@ -53,8 +53,8 @@ class ChannelKernels {
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
     /// Loads the kernels for `selected` that are not in the cache, and removes the others from it.
-    /// All kernels together take at most `most_bytes`.
-    void load(const ImageRequest& request, const SelectedImage& selected, index_t most_bytes,
+    /// All kernels together take at most the memory of `room`.
+    void load(const ImageRequest& request, const SelectedImage& selected, KernelRoom room,
               const ExecutionContext& context) {
         const io::ImageMetadata& image = selected.metadata();
         const std::vector<KernelSource> sources = kernel_of_each_channel(request, selected);
@@ -77,8 +77,8 @@ class ChannelKernels {
             auto& ready = cache_->ready[key];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
-                loaded->file = load(request, source, image, most_bytes, context);
-                most_bytes -= loaded->file.bytes();
+                loaded->file = load(request, source, image, room, context);
+                room.most_bytes -= loaded->file.bytes();
                 const auto all = cache_->expected.find(key);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(key);
                 ready = std::move(loaded);
@@ -159,24 +159,26 @@ class ChannelKernels {
   private:
     /// Loads a kernel and those of greater depths.
     static KernelFile load(const ImageRequest& request, const KernelSource& source,
-                           const io::ImageMetadata& image, index_t most_bytes,
+                           const io::ImageMetadata& image, KernelRoom room,
                            const ExecutionContext& context) {
-        KernelFile kernel = load_one(request, source, image, most_bytes, context);
+        KernelFile kernel = load_one(request, source, image, room, context);
+        room.most_bytes -= kernel.bytes();
         kernel.depth_um = source.depth_um;
         for (const KernelSource& deeper : source.deeper) {
-            kernel.deeper.push_back(
-                load_one(request, deeper, image, most_bytes - kernel.bytes(), context));
+            kernel.deeper.push_back(load_one(request, deeper, image, room, context));
+            room.most_bytes -= kernel.deeper.back().bytes();
             kernel.deeper.back().depth_um = deeper.depth_um;
         }
         return kernel;
     }
 
     static KernelFile load_one(const ImageRequest& request, const KernelSource& source,
-                               const io::ImageMetadata& image, index_t most_bytes,
+                               const io::ImageMetadata& image, KernelRoom room,
                                const ExecutionContext& context) {
         KernelOptions options = request.kernel_options;
-        options.most_bytes = most_bytes;
-        if (source.gaussian) return make_gaussian_kernel(*source.gaussian, image, most_bytes);
+        options.room = std::move(room);
+        if (source.gaussian)
+            return make_gaussian_kernel(*source.gaussian, image, options.room.most_bytes);
         if (!source.psf) return load_kernel(source.path, image, options, *context.timeline);
         PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;

@@ -119,7 +119,8 @@ index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context
 void SimulateSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
+    kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
+                  context);
     check_light(request_, input_metadata_.type, kernels_.type());
     grid_ = grid_of(request_, input_metadata_);
     output_metadata_ = recorded_metadata(request_, input_metadata_, grid_->shape());

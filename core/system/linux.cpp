@@ -118,6 +118,20 @@ index_t write_at(int file, const void* source, std::size_t bytes, index_t offset
     return ::pwrite(file, source, bytes, offset);
 }
 
+void* map_file(int file, index_t bytes) {
+    void* const memory =
+        mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void unmap_file(void* memory, index_t bytes) noexcept {
+    munmap(memory, static_cast<std::size_t>(bytes));
+}
+
+void release_file_pages(void* memory, index_t bytes) noexcept {
+    madvise(memory, static_cast<std::size_t>(bytes), MADV_DONTNEED);
+}
+
 int sync_file(int file) {
     return ::fsync(file);
 }

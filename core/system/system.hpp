@@ -64,7 +64,7 @@ void unmap_memory(void* memory, index_t bytes) noexcept;
 CONVOLUME_API int open_nameless_file(const std::string& folder);
 
 /// Returns true if the files of a folder are in memory and never travel to a disk.
-bool is_in_memory(const std::string& folder);
+CONVOLUME_API bool is_in_memory(const std::string& folder);
 
 /// Takes space on the disk for part of a file, so that writing cannot fail for lack of it. Returns
 /// 0 or an error number, EOPNOTSUPP if the file system cannot do so.
@@ -74,6 +74,14 @@ CONVOLUME_API int reserve_space(int file, index_t offset, index_t bytes);
 /// reason in errno.
 index_t read_at(int file, void* target, std::size_t bytes, index_t offset);
 index_t write_at(int file, const void* source, std::size_t bytes, index_t offset);
+
+/// Maps the first `bytes` of a file, which has them, to memory. Returns null with the reason in
+/// errno if the system refuses. The mapping outlives the descriptor.
+void* map_file(int file, index_t bytes);
+void unmap_file(void* memory, index_t bytes) noexcept;
+/// Takes the pages of a mapped file from the memory of this process. Their content stays in the
+/// file, or in the system's cache.
+void release_file_pages(void* memory, index_t bytes) noexcept;
 
 /// Returns when all data of a file are on disk: 0, or -1 with the reason in errno.
 int sync_file(int file);

@@ -176,6 +176,26 @@ index_t write_at(int file, const void* source, std::size_t bytes, index_t offset
                     });
 }
 
+void* map_file(int file, index_t bytes) {
+    const auto handle = reinterpret_cast<HANDLE>(_get_osfhandle(file));
+    const HANDLE mapping = CreateFileMappingW(handle, nullptr, PAGE_READWRITE, 0, 0, nullptr);
+    void* const memory = mapping == nullptr ? nullptr
+                                            : MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0,
+                                                            static_cast<std::size_t>(bytes));
+    if (mapping != nullptr) CloseHandle(mapping);
+    if (memory == nullptr) errno = ENOMEM;
+    return memory;
+}
+
+void unmap_file(void* memory, index_t) noexcept {
+    UnmapViewOfFile(memory);
+}
+
+void release_file_pages(void* memory, index_t bytes) noexcept {
+    // Pages that are not locked leave the working set, which is no error.
+    VirtualUnlock(memory, static_cast<std::size_t>(bytes));
+}
+
 int sync_file(int file) {
     return _commit(file);
 }

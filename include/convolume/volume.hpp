@@ -3,6 +3,7 @@
 // Memory that an object owns: aligned buffers whose bytes are counted, and volumes made of them.
 
 #include <cstddef>
+#include <string>
 
 #include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
@@ -48,11 +49,19 @@ class CONVOLUME_API Buffer {
     /// Allocates `bytes`. Throws OutOfMemory, which names `purpose`, if the system refuses.
     explicit Buffer(index_t bytes, const char* purpose = "a buffer");
     ~Buffer();
+    /// Returns zeros in a nameless file in `directory`, mapped to memory. The system keeps pages in
+    /// memory or writes them to the disk, as it does with the cache of files, and memory_use() does
+    /// not count them. Throws IoError or CannotCreate, and OutOfMemory for too little address
+    /// space.
+    static Buffer in_file(index_t bytes, const std::string& directory);
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
 
     void* data() const { return data_; }
     index_t bytes() const { return bytes_; }
+    bool is_in_file() const { return in_file_; }
+    /// Takes the pages of a buffer in a file from memory until they are used again.
+    void release_pages() const;
     /// Returns the address of the first byte as that of a T.
     template <class T>
     T* as() const {
@@ -73,6 +82,7 @@ class CONVOLUME_API Buffer {
 
     void* data_ = nullptr;
     index_t bytes_ = 0;
+    bool in_file_ = false;
     void (*unlock_)(void*) = nullptr;
 };
 
@@ -90,9 +100,18 @@ class CONVOLUME_API Volume {
     /// shape.
     Volume(const Shape3& shape, PixelType type, HostMemory memory = HostMemory::ordinary);
 
+    /// Makes a volume of zeros in a file, as Buffer::in_file() does, for kernels that are larger
+    /// than the memory that may be used.
+    static Volume in_file(const Shape3& shape, PixelType type, const std::string& directory);
+
     const Shape3& shape() const { return shape_; }
     PixelType type() const { return type_; }
     index_t bytes() const { return element_count(shape_) * static_cast<index_t>(size_of(type_)); }
+    /// Returns the bytes that count as memory: those of bytes(), or 0 if they are in a file.
+    index_t memory_bytes() const { return is_in_file() ? 0 : bytes(); }
+    bool is_in_file() const { return buffer_.is_in_file(); }
+    /// Calls Buffer::release_pages().
+    void release_pages() const { buffer_.release_pages(); }
     /// Returns a view of all elements. It is valid while the volume exists.
     ImageView view() { return {buffer_.data(), type_, shape_, contiguous_strides(shape_)}; }
     ConstImageView view() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/system/system.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/command.hpp"
 #include "tests/cli/images.hpp"
@@ -100,6 +101,27 @@ TEST_CASE("the kernel is normalized by its sum, its peak, or not at all") {
     check_result(inputs, {"--psf-normalize", "peak"}, scaled(plain, 1 / peak));
     check_result(inputs, {"--kernel-normalize", "sum"},
                  scaled(plain, 1 / sum_of(inputs.kernel).real()));
+}
+
+TEST_CASE("a kernel that is larger than the memory limit is kept in a file beside the result") {
+    const Inputs inputs;
+    if (system::is_in_memory(inputs.path())) SKIP("the folder of temporary files is in memory");
+    Random random(test_seed("a kernel in a file"));
+    const Array kernel = random.array({90, 120, 100}, false, 1);
+    for (const PixelType type : {PixelType::float32, PixelType::uint16}) {
+        const std::string name = message("large-", to_string(type), ".npy");
+        write_image(inputs / name, type == PixelType::uint16 ? scaled(kernel, 1e3) : kernel, type);
+        const auto run = [&](const char* limit) {
+            const CommandResult result =
+                testing::convolume({"convolve", "image.npy", name, "-o", "out.npy", "-q",
+                                    "--overwrite", "--max-host-mem", limit},
+                                   inputs);
+            INFO(result.err);
+            REQUIRE(result.status == 0);
+            return read_image(inputs / "out.npy").only();
+        };
+        CHECK(run("2MiB").values == run("1GiB").values);
+    }
 }
 
 TEST_CASE("the adjoint of modes full and valid has the image's size") {

@@ -49,6 +49,22 @@ TEST_CASE("buffers are counted, also when moved") {
     CHECK(memory_use().peak_bytes == before);
 }
 
+TEST_CASE("a volume in a file starts as zeros, keeps its elements and counts as no memory") {
+    const index_t before = memory_use().current_bytes;
+    const Shape3 shape{3, 50, 7};
+    Volume stored = Volume::in_file(shape, PixelType::float32, {});
+    CHECK(stored.is_in_file());
+    CHECK(stored.memory_bytes() == 0);
+    CHECK(stored.bytes() == element_count(shape) * 4);
+    float* const elements = stored.elements<float>();
+    CHECK(std::count(elements, elements + element_count(shape), 0.0F) == element_count(shape));
+    elements[element_count(shape) - 1] = 5;
+    const Volume moved = std::move(stored);
+    CHECK(moved.elements<float>()[element_count(shape) - 1] == 5);
+    CHECK(memory_use().current_bytes == before);
+    CHECK_THROWS_AS(Volume::in_file(shape, PixelType::float32, "/no/such/folder"), CannotCreate);
+}
+
 TEST_CASE("buffers are aligned and writable to the last byte") {
     for (const index_t bytes : {1, 63, 64, 65, 4095, 100000, 3000001}) {
         Buffer buffer(bytes);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the parts of kernels with the definition of a split, in memory and in scratch files.
 
+#include <cstring>
+
+#include "convolume/convolver.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/dif_reference.hpp"
@@ -53,5 +56,41 @@ TEST_CASE("parts of a kernel are those of the padded kernel", "[parts]") {
             CHECK(comparison.within(problem.precision));
             if (random.chance(0.2)) split.release();  // parts are made again
         }
+    }
+}
+
+TEST_CASE("a kernel in a file gives the bytes that one in memory gives", "[parts]") {
+    Random random(test_seed("kernels in files"));
+    for (int trial = 0; trial < 40; ++trial) {
+        const Shape3 image{random.integer(2, 9), random.integer(1, 12), random.integer(1, 12)};
+        const Shape3 shape{random.integer(1, 12), random.integer(1, 12), random.integer(1, 12)};
+        const PixelType type = random.pick({PixelType::float32, PixelType::float64});
+        Options options;
+        options.operation =
+            random.pick({Operation::convolve, Operation::correlate, Operation::adjoint});
+        options.normalization = random.pick(
+            {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak});
+        options.center.kind = random.pick({KernelCenter::Kind::middle, KernelCenter::Kind::corner});
+        options.precision = random.pick({Precision::float32, Precision::float64});
+        options.method = random.pick({Method::dif, Method::automatic});
+        if (options.method == Method::dif) options.parts = random.pick({2, 4});
+        INFO("image " << to_string(image) << ", kernel " << to_string(shape) << ", "
+                      << to_string(options.operation) << ", " << to_string(options.normalization));
+        Volume kernel = to_volume(random.array(shape, false, 1), type);
+        Volume in_file = Volume::in_file(shape, type, "");
+        std::memcpy(in_file.view().data, kernel.view().data,
+                    static_cast<std::size_t>(kernel.bytes()));
+        const Volume input = to_volume(random.array(image, false, 1), PixelType::float32);
+        EngineChoice cpu;
+        cpu.device = EngineChoice::Device::cpu;
+        const auto convolved = [&](Volume taps) {
+            const Convolver convolver(image, std::move(taps), options, cpu);
+            Volume output(convolver.output_shape(), PixelType::float32);
+            convolver.execute(input.view(), output.view());
+            return output;
+        };
+        const Volume want = convolved(std::move(kernel)), got = convolved(std::move(in_file));
+        CHECK(std::memcmp(want.view().data, got.view().data,
+                          static_cast<std::size_t>(want.bytes())) == 0);
     }
 }
