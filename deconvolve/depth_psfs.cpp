@@ -60,8 +60,8 @@ Volume placed(const Volume& psf, const Index3& center, const CommonBox& box) {
         for (index_t y = 0; y < shape.y; ++y, row += shape.x)
             std::copy_n(row, shape.x,
                         static_cast<float*>(larger.view().at(z + box.center.z - center.z,
-                                                              y + box.center.y - center.y,
-                                                              box.center.x - center.x)));
+                                                             y + box.center.y - center.y,
+                                                             box.center.x - center.x)));
     return larger;
 }
 

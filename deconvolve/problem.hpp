@@ -28,7 +28,7 @@ struct DeconvolutionProblem {
     /// the image, counted from 0, that each of all PSFs is of, in ascending order.
     std::vector<Volume> deeper_psfs;
     std::vector<double> psf_planes;
-    Volume unmatched;  ///< taps of the unmatched back projector, if the method has one
+    Volume unmatched;    ///< taps of the unmatched back projector, if the method has one
     double psf_sum = 0;  ///< sum of the samples that the caller gave
     index_t negative_psf_samples = 0;
     bool has_light = false;  ///< whether a sample of the PSF is above 0

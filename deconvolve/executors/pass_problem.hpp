@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
 

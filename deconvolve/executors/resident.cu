@@ -79,8 +79,8 @@ class SlabRunner final : public GpuRunner {
         }
         if (choice.workspace)
             setups.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
-        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, pass_kernels(problem), setups,
-                                         choice.threads);
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, pass_kernels(problem),
+                                         setups, choice.threads);
         plan_.engines.clear();
         for (const SlabSetup& setup : setups)
             plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", setup.device);

@@ -19,7 +19,8 @@ namespace convolume::deconvolve {
 /// H is the discrete transform of the PSF (sum 1) about `center`, and f the frequency in cycles a
 /// sample. d is the PSF's full width at half maximum along an axis through its peak, which counts
 /// as the resolution limit. β is the mean over the axes of the largest |H| at that limit, so that B
-/// is β there. Guo et al., Nat. Biotechnol. 38:1337 (2020). `psf` is float32 with a sum of 1, as the result is; α is above 0.
+/// is β there. Guo et al., Nat. Biotechnol. 38:1337 (2020). `psf` is float32 with a sum of 1, as
+/// the result is; α is above 0.
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads);
 
 struct WienerButterworth {
