@@ -76,11 +76,11 @@ class ImageLoader {
           shape_(problem.image),
           gather_(identity_indices(shape_.x)),
           staged_(executor, shape_),
-          background_(shape_) {
+          background_(shape_, problem.options.saturation) {
         if (is_complex(type))
             throw BadData("the image is complex: give its intensity, which is real");
         if (search_ != nullptr) search_->begin_image();
-        if (problem.estimates_photons()) photons_.emplace(shape_, type);
+        if (problem.estimates_photons()) photons_.emplace(shape_, type, problem.options.saturation);
         if (problem.dark_level) dark_.emplace(*problem.dark_level);
     }
 

@@ -65,7 +65,7 @@ constexpr index_t least_region = 16;
 
 /// Compares the regions of strips with a level.
 template <class T>
-RegionRange range_of_regions(const Strips& strips, double level) {
+RegionRange range_of_regions(const Strips& strips, double level, double saturation) {
     // The darkest of about ten thousand dark regions is four standard errors below the mean.
     double most_errors = 8;
     RegionRange range;
@@ -76,14 +76,17 @@ RegionRange range_of_regions(const Strips& strips, double level) {
         for (index_t top = 0; top < strips.count * strips.stride; top += strips.stride)
             for (index_t left = 0; left + width <= shape.x; left += width) {
                 double sum = 0, squares = 0;
+                bool is_complete = true;
                 for (index_t y = top; y < top + height; ++y)
                     for (index_t x = left; x < left + width; ++x) {
-                        const double away =
-                            static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x))) -
-                            level;
+                        const auto value =
+                            static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x)));
+                        const double away = value - level;
+                        is_complete = is_complete && value < saturation;
                         sum += away;
                         squares += away * away;
                     }
+                if (!is_complete) continue;
                 const double mean = sum / count;
                 range.brightest = std::max(range.brightest, mean + level);
                 range.least = std::min(range.least, mean + level);
@@ -97,21 +100,15 @@ RegionRange range_of_regions(const Strips& strips, double level) {
     return range;
 }
 
-RegionRange range_of_regions(const Strips& strips, double level) {
+RegionRange range_of_regions(const Strips& strips, double level, double saturation) {
     if (strips.count == 0) return {};  // planes of too few pixels
     return visit_pixel_type(strips.view.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>)
-            return range_of_regions<T>(strips, level);
+            return range_of_regions<T>(strips, level, saturation);
         else
             return RegionRange{};
     });
-}
-
-BackgroundEstimate estimate_of(const ConstImageView& image) {
-    BackgroundEstimate found(image.shape);
-    found.add(image, 0);
-    return found;
 }
 
 }  // namespace
@@ -124,7 +121,10 @@ Strips::Strips(const Shape3& image) {
         count = (image.y - height) / stride + 1;
 }
 
-BackgroundEstimate::BackgroundEstimate(const Shape3& image) : shape_(image), strips_(image) {
+BackgroundEstimate::BackgroundEstimate(const Shape3& image, std::optional<double> saturation)
+    : shape_(image),
+      saturation_(saturation.value_or(std::numeric_limits<double>::infinity())),
+      strips_(image) {
     constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest = 8;
     const index_t count = element_count(image);
     level_width_ = std::clamp<index_t>(count / few_levels, 1, std::min(widest, image.x));
@@ -147,11 +147,14 @@ void BackgroundEstimate::add(const ConstImageView& planes, index_t z) {
             for (index_t i = round_up(first, level_stride_); i < end; i += level_stride_) {
                 const index_t row = i / shape_.x;
                 const index_t begin = std::min(i % shape_.x, shape_.x - level_width_);
-                double sum = 0;
-                for (index_t x = begin; x < begin + level_width_; ++x)
-                    sum += static_cast<double>(
+                double sum = 0, most = -saturation_;
+                for (index_t x = begin; x < begin + level_width_; ++x) {
+                    const auto value = static_cast<double>(
                         *static_cast<const T*>(planes.at(row / shape_.y - z, row % shape_.y, x)));
-                levels_.push_back(sum / static_cast<double>(level_width_));
+                    sum += value;
+                    most = std::max(most, value);
+                }
+                if (most < saturation_) levels_.push_back(sum / static_cast<double>(level_width_));
             }
     });
     if (planes.shape.z == shape_.z) {
@@ -175,8 +178,9 @@ ImageBackground BackgroundEstimate::estimate() const {
     // Haze of a widefield image, and specimens that fill less than three quarters of it, raise the
     // usual level above the darkest region by less than this share of the brightest region.
     constexpr double noticeable = 0.1;
+    if (levels_.empty()) return {};
     const auto [level, error] = usual_level(levels_);
-    const RegionRange regions = range_of_regions(strips_, level);
+    const RegionRange regions = range_of_regions(strips_, level, saturation_);
     if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
     if (!regions.darkest ||
         level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
@@ -187,7 +191,7 @@ ImageBackground BackgroundEstimate::estimate() const {
 
 ImageBackground BackgroundEstimate::check(double given) const {
     if (!(given > 0)) return {given};
-    const RegionRange regions = range_of_regions(strips_, given);
+    const RegionRange regions = range_of_regions(strips_, given, saturation_);
     return {given, regions.darkest, regions.least};
 }
 
@@ -247,17 +251,18 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.background = std::max(loaded.background, offset);
 }
 
-ImageBackground estimate_background(const ConstImageView& image) {
-    return estimate_of(image).estimate();
-}
-
-ImageBackground check_background(const ConstImageView& image, double background) {
-    return estimate_of(image).check(background);
+ImageBackground find_background(const ConstImageView& image, std::optional<double> given,
+                                std::optional<double> saturation) {
+    BackgroundEstimate found(image.shape, saturation);
+    found.add(image, 0);
+    return found.find(given);
 }
 
 double mean_of(double sum, index_t pixels) {
     if (pixels == 0)
-        throw BadData("all pixels of the image are saturated: give a higher saturation");
+        throw BadData(
+            "all pixels of the image are saturated or have no data: give a higher saturation, or "
+            "another mask");
     return sum / static_cast<double>(pixels);
 }
 

@@ -114,7 +114,8 @@ struct Strips {
 /// some million pixels are sampled.
 class BackgroundEstimate {
   public:
-    explicit BackgroundEstimate(const Shape3& image);
+    /// Pixels of at least `saturation` are left out.
+    explicit BackgroundEstimate(const Shape3& image, std::optional<double> saturation = {});
 
     /// Takes planes from plane `z` on. All planes must be given in order. If all are given at once,
     /// they are not copied, and must stay until the background is estimated.
@@ -133,6 +134,7 @@ class BackgroundEstimate {
 
   private:
     Shape3 shape_;
+    double saturation_;
     index_t level_width_ = 1;   ///< number of pixels of a row whose mean is a level
     index_t level_stride_ = 1;  ///< distance of the levels' first pixels in C order
     std::vector<double> levels_;
@@ -140,9 +142,9 @@ class BackgroundEstimate {
     Volume kept_;  ///< memory of the strips, if planes do not come all at once
 };
 
-/// Return the results of a BackgroundEstimate of a whole image.
-ImageBackground estimate_background(const ConstImageView& image);
-ImageBackground check_background(const ConstImageView& image, double background);
+/// Returns the result of a BackgroundEstimate of a whole image.
+ImageBackground find_background(const ConstImageView& image, std::optional<double> given = {},
+                                std::optional<double> saturation = {});
 
 /// Returns sum / pixels. Throws BadData if there are no pixels.
 double mean_of(double sum, index_t pixels);

@@ -24,7 +24,8 @@ constexpr double median_square = 0.4549364;
 // to have the variance of one pixel.
 template <class Value>
 NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
-                          const Value& value) {
+                          double saturation, const Value& value) {
+    bool is_complete = true;
     double sum = 0;
     double difference = 0;
     double norm = 1;
@@ -34,6 +35,7 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
         for (index_t j = -reach.y; j <= reach.y; ++j)
             for (index_t i = -reach.x; i <= reach.x; ++i) {
                 const double here = value(at.z + k, at.y + j, at.x + i);
+                is_complete = is_complete && here < saturation;
                 sum += here;
                 ++count;
                 double factor = 1;
@@ -47,7 +49,7 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
                 }
                 difference += factor * here;
             }
-    return {sum / static_cast<double>(count), difference * difference / norm};
+    return {sum / static_cast<double>(count), difference * difference / norm, is_complete};
 }
 
 struct BrightnessLevel {
@@ -156,7 +158,9 @@ std::optional<NoiseFit> fit(const std::vector<BrightnessLevel>& of_noise) {
 
 }  // namespace
 
-PhotonScaleEstimate::PhotonScaleEstimate(const Shape3& image, PixelType type) {
+PhotonScaleEstimate::PhotonScaleEstimate(const Shape3& image, PixelType type,
+                                         std::optional<double> saturation)
+    : saturation_(saturation.value_or(std::numeric_limits<double>::infinity())) {
     for (int a = 0; a < 3; ++a) {
         differs_[static_cast<std::size_t>(a)] = image[a] >= 3;
         reach_[a] = std::min<index_t>(2, (image[a] - 1) / 2);
@@ -195,18 +199,23 @@ void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
                 const index_t i = (first + k) * stride_;
                 const Index3 at{z, i / inside_.x % inside_.y + reach_.y, i % inside_.x + reach_.x};
                 samples_[static_cast<std::size_t>(first + k)] =
-                    sample_around(at, differs_, reach_, value);
+                    sample_around(at, differs_, reach_, saturation_, value);
             });
         }
     });
 }
 
 std::optional<NoiseFit> PhotonScaleEstimate::find() const {
-    return fit(levels_of(samples_));
+    std::vector<NoiseSample> complete;
+    std::copy_if(samples_.begin(), samples_.end(), std::back_inserter(complete),
+                 [](const NoiseSample& sample) { return sample.is_complete; });
+    if (complete.empty()) return {};
+    return fit(levels_of(complete));
 }
 
-std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads) {
-    PhotonScaleEstimate estimate(image.shape, image.type);
+std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads,
+                                              std::optional<double> saturation) {
+    PhotonScaleEstimate estimate(image.shape, image.type, saturation);
     estimate.add(image, 0, threads);
     return estimate.find();
 }

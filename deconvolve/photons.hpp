@@ -139,6 +139,7 @@ struct PhotonThinning {
 struct NoiseSample {
     double mean = 0;
     double square = 0;  ///< square of the second difference, whose expectation is the variance
+    bool is_complete = false;  ///< whether no pixel around it is left out
 };
 
 /// Fits the line
@@ -149,7 +150,8 @@ struct NoiseSample {
 /// offset. Reads at most half a million pixels, evenly spaced.
 class PhotonScaleEstimate {
   public:
-    PhotonScaleEstimate(const Shape3& image, PixelType type);
+    /// Pixels of at least `saturation`, and those around them, are left out.
+    PhotonScaleEstimate(const Shape3& image, PixelType type, std::optional<double> saturation = {});
 
     /// Takes planes from plane `z` on. All planes must be given in order.
     void add(const ConstImageView& planes, index_t z, int threads);
@@ -160,6 +162,7 @@ class PhotonScaleEstimate {
     /// Samples the pixels of plane `z`; the planes around it are in `window_`.
     void sample_plane(index_t z, int threads);
 
+    double saturation_;
     std::array<bool, 3> differs_{};
     Index3 reach_;   ///< samples on each side of a pixel that its mean includes
     Shape3 inside_;  ///< pixels that have all these neighbors
@@ -169,6 +172,7 @@ class PhotonScaleEstimate {
 };
 
 /// Returns the result of a PhotonScaleEstimate of a whole image.
-std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads);
+std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads,
+                                              std::optional<double> saturation = {});
 
 }  // namespace convolume::deconvolve

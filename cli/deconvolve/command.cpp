@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -21,25 +22,23 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
     return text;
 }
 
-/// A source that shows its samples to checks, each once. One thread reads planes in their order;
+/// A source that shows its samples to a check, each once. One thread reads planes in their order;
 /// what it reads again, for a search or an uncertainty, is not checked again.
+template <class Check>
 class CheckedSource : public ImageSource {
   public:
-    CheckedSource(ImageSource& source, PixelCheck& check, LightCheck& light)
-        : source_(source), check_(check), light_(light) {}
+    CheckedSource(ImageSource& source, const Check& check) : source_(source), check_(check) {}
     StackFormat format() const override { return source_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         source_.read_box(t, c, box, target);
         if (box.begin.z != checked_planes_) return;
         checked_planes_ = box.end.z;
-        check_.add(target);
-        light_.add_image(target);
+        check_(target);
     }
 
   private:
     ImageSource& source_;
-    PixelCheck& check_;
-    LightCheck& light_;
+    Check check_;
     index_t checked_planes_ = 0;
 };
 
@@ -136,7 +135,50 @@ ImageView DeconvolveSteps::last_result(index_t channel, const StackFormat& forma
     return last.view();
 }
 
-void DeconvolveSteps::plan(const ExecutionContext&) {
+std::optional<MissingPixels> DeconvolveSteps::read_mask() const {
+    if (request_.mask.empty()) return {};
+    const auto reader = io::open_image(request_.mask);
+    const io::ImageMetadata& mask = reader->metadata();
+    if (mask.shape != input_metadata_.shape || mask.frames * mask.channels != 1)
+        throw InvalidArgument(
+            message("the mask ", request_.mask, " is ", to_string(mask.shape), " (z×y×x) with ",
+                    mask.channels, " channels and ", mask.frames, " times, but the image is ",
+                    to_string(input_metadata_.shape), ": give one volume of these extents"));
+    Volume stored(mask.shape, mask.type), values(mask.shape, PixelType::float32);
+    reader->read(0, 0, stored.view());
+    convert_pixels(stored.view(), values.view(), 0);
+    MissingPixels missing(mask.shape);
+    const float* value = values.elements<float>();
+    for (index_t z = 0; z < mask.shape.z; ++z)
+        for (index_t y = 0; y < mask.shape.y; ++y)
+            for (index_t x = 0; x < mask.shape.x; ++x)
+                if (*value++ == 0) missing.add(Index3{z, y, x});
+    return missing;
+}
+
+void DeconvolveSteps::find_missing(const ExecutionContext& context) {
+    const PhaseTimer timer(context.timeline, Phase::read);
+    const std::optional<MissingPixels> mask = read_mask();
+    for (index_t t = 0; t < input_metadata_.frames; ++t)
+        for (index_t c = 0; c < input_metadata_.channels; ++c) {
+            MissingPixels found = find_missing_pixels(*reader_, t, c, kernels_.of(c).sharpness,
+                                                      request_.missing, request_.engines.threads);
+            if (mask) {
+                found.add(*mask);
+                found.findings.push_back(
+                    message(mask->count(), " pixels are left out by the mask ", request_.mask));
+            }
+            missing_.push_back(std::move(found));
+        }
+    if (std::all_of(missing_.begin(), missing_.end(),
+                    [](const MissingPixels& one) { return one.count() == 0; }))
+        return missing_.clear();
+    kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
+                  context, " with missing pixels");
+}
+
+void DeconvolveSteps::plan(const ExecutionContext& context) {
+    if (has_likelihood(options_.method)) find_missing(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
         for (std::string& warning : psf_warnings(psf.file, input_metadata_))
@@ -147,7 +189,8 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
         DeconvolveOptions options = options_;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
-        options.image_type = input_metadata_.type;
+        options.image_type = missing_.empty() ? input_metadata_.type : PixelType::float32;
+        if (!missing_.empty() && !options.saturation) options.saturation = missing_pixel;
         options.streamed = true;
         const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
@@ -222,7 +265,11 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
             const PhaseTimer timer(context.timeline, Phase::write);
             estimates_->write_if_due(number, iteration, read);
         };
-        CheckedSource image(input, *pixels_, light_);
+        CheckedSource recorded(input, [&](const ConstImageView& part) { pixels_->add(part); });
+        std::optional<MarkedSource> marked;
+        if (!missing_.empty()) marked.emplace(recorded, missing_[static_cast<std::size_t>(number)]);
+        CheckedSource image(marked ? static_cast<ImageSource&>(*marked) : recorded,
+                            [&](const ConstImageView& part) { light_.add_image(part); });
         CheckedSink checked(output, light_);
         std::optional<KeepingSink> kept;
         if (request_.warm_start) kept.emplace(checked, last_result(channel, output.format()));

@@ -15,6 +15,7 @@
 #include "cli/images/image_run.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "convolume/volume.hpp"
 #include "core/threads.hpp"
 
@@ -29,11 +30,14 @@ struct DeconvolveRequest : ImageRequest {
     bool has_default_coarse_start = false;
     std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
+    MissingPixelOptions missing;
+    std::string mask;    ///< file of a mask, 0 where pixels are left out; empty for none
     int dump_every = 0;  ///< number of iterations between estimates that are written; 0: none are
 
     std::vector<std::string> inputs() const {
         std::vector<std::string> all = ImageRequest::inputs();
         if (!start.empty()) all.push_back(start);
+        if (!mask.empty()) all.push_back(mask);
         return all;
     }
     RunFiles files() const {
@@ -107,6 +111,9 @@ class DeconvolveSteps : public ImageSteps {
     void plan_memory(index_t limit);
 
     void open_initial_image();
+    /// Finds the pixels of every volume that are left out.
+    void find_missing(const ExecutionContext& context);
+    std::optional<MissingPixels> read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
     ConstImageView next_initial_estimate();
     /// Returns the memory that keeps a channel's last result, which has this format.
@@ -116,7 +123,8 @@ class DeconvolveSteps : public ImageSteps {
     DeconvolveOptions options_;  ///< those of the request, with the defaults for the image
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
     Volume initial_volume_;                                  ///< one volume of the --start image
-    std::vector<Volume> last_results_;  ///< for --warm-start, last result of each channel
+    std::vector<Volume> last_results_;    ///< for --warm-start, last result of each channel
+    std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest, or none
     Kernels kernels_;
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation

@@ -28,6 +28,18 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
     return text == "0" ? 0 : parse_positive<int>(option, text);
 }
 
+MissingPixelOptions::NoDataRule parse_no_data(std::string_view option, const std::string& text) {
+    if (text == "auto") return {};
+    if (text == "off") return {false, {}};
+    return {false, parse_number_or("auto or off", option, text)};
+}
+
+bool parse_hot_pixels(std::string_view option, const std::string& text) {
+    if (text != "auto" && text != "off")
+        throw InvalidArgument(message(option, " is auto or off, not \"", text, "\""));
+    return text == "auto";
+}
+
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = groups::method;
@@ -36,6 +48,19 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
         {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
          "saturation", "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
     add_option_parsed_by(app, group, options, "coarse_start", parse_coarse_start)->expected(0, 1);
+    add_parsed(
+        app, "--no-data", request.missing.no_data, parse_no_data, "V|auto|off",
+        "Pixels without data, which are left out: those of one value; auto: regions of one value "
+        "that photons cannot repeat, and margins darker than all else")
+        ->group(group);
+    add_parsed(app, "--hot-pixels", request.missing.find_hot_pixels, parse_hot_pixels, "auto|off",
+               "Leave out pixels that are brighter beside their neighbors than the PSF allows, and "
+               "dead ones of the camera (default auto)")
+        ->group(group);
+    app.add_option("--mask", request.mask,
+                   "An image of the same extents: pixels that are 0 there are left out")
+        ->type_name("FILE")
+        ->group(group);
     app.add_option("--start", request.start,
                    "An image to begin with, such as an earlier result (default: a constant)")
         ->type_name("FILE")

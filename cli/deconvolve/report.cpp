@@ -174,6 +174,9 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     for (std::size_t number = 0; number < volumes_.size(); ++number) {
         const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
+        if (!missing_.empty())
+            for (const std::string& found : missing_[number].findings)
+                console.fact("left out", message(place_text(static_cast<index_t>(number)), found));
         console.fact("result",
                      message(place_text(static_cast<index_t>(number)),
                              iteration_text(volume.last, request_.options), background_text(volume),
@@ -273,7 +276,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                                                       : nlohmann::ordered_json()},
                  {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
                                             : nlohmann::ordered_json()},
-                 {"negative_pixels", volume.negative_pixels}});
+                 {"negative_pixels", volume.negative_pixels},
+                 {"missing_pixels", missing_.empty() ? 0 : missing_[i].count()}});
             auto& json_of_volume = json["report"]["volumes"].back();
             const bool is_rlgc = uses_option(options.method, "consensus");
             const bool has_tv = uses_option(options.method, "tv_weight");

@@ -7,11 +7,13 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "convolume/missing_pixels.hpp"
 
 namespace convolume::cli {
 
@@ -177,8 +179,24 @@ double sum_of(const ConstImageView& part, int threads) {
 }  // namespace
 
 void LightCheck::add_image(const ConstImageView& part) {
-    image_ += sum_of(part, threads_);
-    pixels_ += element_count(part.shape);
+    if (part.type != PixelType::float32) {
+        image_ += sum_of(part, threads_);
+        pixels_ += element_count(part.shape);
+        return;
+    }
+    const auto sums = figures_of_rows<float>(part, threads_, [&](const float* row) {
+        std::pair<double, index_t> sum;
+        for (index_t x = 0; x < part.shape.x; ++x) {
+            const bool is_used = row[x] < missing_pixel;
+            sum.first += is_used ? static_cast<double>(row[x]) : 0;
+            sum.second += is_used;
+        }
+        return sum;
+    });
+    for (const auto& [sum, pixels] : sums) {
+        image_ += sum;
+        pixels_ += pixels;
+    }
 }
 
 void LightCheck::add_result(const ConstImageView& part) {

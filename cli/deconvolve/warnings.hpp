@@ -44,6 +44,7 @@ class LightCheck {
   public:
     explicit LightCheck(int threads) : threads_(threads) {}
 
+    /// Takes a part of the image, whose missing pixels are marked.
     void add_image(const ConstImageView& part);
     void add_result(const ConstImageView& part);
     /// Ends a volume, whose image has this background.
@@ -55,8 +56,8 @@ class LightCheck {
   private:
     int threads_;
     double image_ = 0, result_ = 0;  ///< sums of this volume's pixels
-    index_t pixels_ = 0;
-    double least_share_ = 1;  ///< least share of its image's light that a result has
+    index_t pixels_ = 0;             ///< number of pixels that are not missing
+    double least_share_ = 1;         ///< least share of its image's light that a result has
 };
 
 /// Returns a warning if the background contradicts the darkest region of a volume, or is doubtful

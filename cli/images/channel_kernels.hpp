@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_stream.hpp"
 #include "convolume/image_view.hpp"
+#include "convolume/missing_pixels.hpp"
 
 namespace convolume::cli {
 
@@ -32,6 +34,7 @@ struct ReadyKernel {
     KernelFile file;    ///< the kernel; without values once the solver has them
     index_t volumes{};  ///< number of volumes that are expected
     std::optional<Solver> solver;
+    PsfSharpness sharpness;
     /// Whether a quarter of the memory limit is left beside the solver, for an intermediate image.
     bool intermediate_fits = true;
 };
@@ -53,9 +56,10 @@ class ChannelKernels {
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
     /// Loads the kernels for `selected` that are not in the cache, and removes the others from it.
-    /// All kernels together take at most the memory of `room`.
+    /// All kernels together take at most the memory of `room`. Solvers of another `variant` are
+    /// planned for themselves.
     void load(const ImageRequest& request, const SelectedImage& selected, KernelRoom room,
-              const ExecutionContext& context) {
+              const ExecutionContext& context, const std::string& variant = {}) {
         const io::ImageMetadata& image = selected.metadata();
         const std::vector<KernelSource> sources = kernel_of_each_channel(request, selected);
         // Kernels of images as large as this are mostly for GPUs, which start meanwhile.
@@ -65,8 +69,12 @@ class ChannelKernels {
             starting = std::jthread([&] { start_gpus(request.engines); });
         ExpectedVolumes here;
         add_expected_volumes(here, sources, image);
+        std::set<std::string> keys;
+        for (const auto& [key, volumes] : here) keys.insert(key + variant);
         std::erase_if(cache_->ready,
-                      [&](const auto& entry) { return !here.contains(entry.first); });
+                      [&](const auto& entry) { return !keys.contains(entry.first); });
+        of_channel_.clear();
+        all_.clear();
         numbers_ = selected.channel_names().numbers;
         const bool names_depths =
             !request.channel_kernels.empty() && !sources.front().deeper.empty();
@@ -74,10 +82,11 @@ class ChannelKernels {
                  (request.made_psf.is_needed && image.channels > 1);
         for (const KernelSource& source : sources) {
             const std::string key = solver_key(source, image);
-            auto& ready = cache_->ready[key];
+            auto& ready = cache_->ready[key + variant];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
                 loaded->file = load(request, source, image, room, context);
+                loaded->sharpness = sharpness_of(loaded->file.values.view());
                 room.most_bytes -= loaded->file.bytes();
                 const auto all = cache_->expected.find(key);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(key);

@@ -117,8 +117,7 @@ class DeviceImages final : public CallerImages {
         const Volume image = on_host();
         std::optional<NoiseFit> noise;
         if (problem.estimates_photons())
-            noise = estimate_photon_scale(std::as_const(image).view(), steps.threads());
-        const auto& given = problem.options.background;
+            noise = estimate_photon_scale(std::as_const(image).view(), steps.threads(), saturation);
         FindHazeBackground find_under_haze;
         if (problem.dark_level)
             find_under_haze = [&](const PhotonScale& photons) {
@@ -126,9 +125,9 @@ class DeviceImages final : public CallerImages {
                 coarse.add(std::as_const(image).view(), saturation);
                 return problem.dark_level->find(coarse, photons);
             };
-        set_levels(given ? check_background(std::as_const(image).view(), *given)
-                         : estimate_background(std::as_const(image).view()),
-                   noise, problem, find_under_haze, loaded);
+        set_levels(
+            find_background(std::as_const(image).view(), problem.options.background, saturation),
+            noise, problem, find_under_haze, loaded);
         find_bright_level();
         return loaded;
     }

@@ -260,7 +260,7 @@ TEST_CASE("deconvolve: the background of a few photons is their mean") {
     Volume pixels({1, 256, 256}, PixelType::float32);
     for (index_t i = 0; i < element_count(pixels.shape()); ++i)
         pixels.elements<float>()[i] = static_cast<float>(poisson(random, 2.5));
-    const double level = deconvolve::estimate_background(pixels.view()).level;
+    const double level = deconvolve::find_background(pixels.view()).level;
     INFO("background " << level);
     CHECK(std::abs(level - 2.5) < 0.2);  // the most frequent value is 2
 }

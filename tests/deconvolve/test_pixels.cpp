@@ -114,12 +114,12 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
     const Array wide = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.2, 1.2, 1.2});
     const Specimen specimen = bead_specimen(random, {20, 24, 24}, wide, {2, 2, 2}, 3, 3000, 100);
     const double found =
-        deconvolve::estimate_background(to_volume(specimen.recorded, PixelType::uint16).view())
+        deconvolve::find_background(to_volume(specimen.recorded, PixelType::uint16).view())
             .level;
     // Counts of mean 100 and a spread of 10.
     CHECK(found > 95);
     CHECK(found < 105);
-    CHECK(deconvolve::estimate_background(to_volume(Array({1, 1, 3}), PixelType::float32).view())
+    CHECK(deconvolve::find_background(to_volume(Array({1, 1, 3}), PixelType::float32).view())
               .level == 0);
 
     DeconvolveOptions options;
@@ -135,7 +135,7 @@ TEST_CASE("deconvolve: the standard error of a background is the spread of repea
         Array image({4, 64, 64});
         for (Complex& value : image.values) value = poisson(random, 100);
         const deconvolve::ImageBackground found =
-            deconvolve::estimate_background(to_volume(image, PixelType::uint16).view());
+            deconvolve::find_background(to_volume(image, PixelType::uint16).view());
         REQUIRE(found.error);
         sum += found.level - 100;
         squares += (found.level - 100) * (found.level - 100);
@@ -161,15 +161,15 @@ TEST_CASE("deconvolve: no background is found in an image that its specimen fill
                                           ? 100.0
                                           : 300 + 40 * std::sin(0.1 * static_cast<double>(x * y));
         const Volume volume = to_volume(image, PixelType::uint16);
-        const auto found = deconvolve::estimate_background(volume.view());
+        const auto found = deconvolve::find_background(volume.view());
         INFO(dark_columns << ' ' << found.level);
         const bool is_filled = dark_columns == 16;
         CHECK(found.darkest.has_value() == is_filled);
         CHECK(std::abs(found.level - (is_filled ? 0 : 100)) < 5);
         CHECK(std::abs(found.darkest.value_or(100) - 100) < 5);
-        CHECK_FALSE(deconvolve::check_background(volume.view(), 90).darkest);
-        CHECK(std::abs(deconvolve::check_background(volume.view(), 110).darkest.value() - 100) < 5);
-        CHECK(deconvolve::check_background(volume.view(), 110).level == 110);
+        CHECK_FALSE(deconvolve::find_background(volume.view(), 90).darkest);
+        CHECK(std::abs(deconvolve::find_background(volume.view(), 110).darkest.value() - 100) < 5);
+        CHECK(deconvolve::find_background(volume.view(), 110).level == 110);
     }
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("deconvolve: estimates do not depend on the number of planes that come
     Random random(test_seed("planes at once"));
     for (const Shape3& shape : {Shape3{7, 40, 33}, Shape3{5, 1200, 900}, Shape3{1, 50, 60}}) {
         const Volume image = recorded_volume(random, shape, PixelType::uint16);
-        const auto want = deconvolve::estimate_background(image.view());
+        const auto want = deconvolve::find_background(image.view());
         const auto photons = deconvolve::estimate_photon_scale(image.view(), 1);
         for (const index_t at_once : {1, 3}) {
             INFO(to_string(shape) << ", " << at_once << " planes");
@@ -91,7 +91,7 @@ TEST_CASE("deconvolve: estimates do not depend on the number of planes that come
             CHECK(background.estimate().level == want.level);
             CHECK(background.estimate().darkest == want.darkest);
             CHECK(background.check(55).darkest ==
-                  deconvolve::check_background(image.view(), 55).darkest);
+                  deconvolve::find_background(image.view(), 55).darkest);
             const auto found = scale.find();
             REQUIRE(found.has_value() == photons.has_value());
             if (!found) continue;

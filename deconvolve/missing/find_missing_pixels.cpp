@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the pixels of an image that a deconvolution leaves out.
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <string>
+
+#include "convolume/error.hpp"
+#include "convolume/missing_pixels.hpp"
+#include "core/threads.hpp"
+#include "core/views.hpp"
+#include "deconvolve/missing/hot_pixels.hpp"
+#include "deconvolve/missing/no_data.hpp"
+#include "deconvolve/missing/plane_bands.hpp"
+
+namespace convolume {
+
+using namespace deconvolve;
+
+namespace {
+
+std::string share_text(index_t count, const Shape3& shape) {
+    const double percent =
+        100 * static_cast<double>(count) / static_cast<double>(element_count(shape));
+    return message(count, count == 1 ? " pixel (" : " pixels (",
+                   percent < 0.01 ? "less than 0.01" : message(std::round(100 * percent) / 100),
+                   " %)");
+}
+
+// Returns the box around missing pixels.
+Box3 box_of(const MissingPixels& missing) {
+    Box3 box{{INT64_MAX, INT64_MAX, INT64_MAX}, {0, 0, 0}};
+    const Shape3& shape = missing.shape();
+    for (index_t z = 0; z < shape.z; ++z) {
+        if (!missing.has_plane(z)) continue;
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                if (!missing.contains({z, y, x})) continue;
+                const Index3 pixel{z, y, x};
+                for (int a = 0; a < 3; ++a) {
+                    box.begin[a] = std::min(box.begin[a], pixel[a]);
+                    box.end[a] = std::max(box.end[a], pixel[a] + 1);
+                }
+            }
+    }
+    return box;
+}
+
+std::string place_text(const MissingPixels& missing) {
+    const Box3 box = box_of(missing);
+    const auto range = [&](int a) {
+        return box.end[a] - box.begin[a] == 1 ? message(box.begin[a])
+                                              : message(box.begin[a], "-", box.end[a] - 1);
+    };
+    return message("z ", range(0), ", y ", range(1), ", x ", range(2));
+}
+
+// Adds `found` to `missing`, with the sentence "N pixels (S %) WHAT, at z …".
+void add_found(const MissingPixels& found, const std::string& what, MissingPixels& missing) {
+    if (found.count() == 0) return;
+    missing.add(found);
+    missing.findings.push_back(
+        message(share_text(found.count(), found.shape()), " ", what, ", at ", place_text(found)));
+}
+
+// Search in one volume.
+class Search {
+  public:
+    Search(ImageSource& image, index_t t, index_t c, const MissingPixelOptions& options,
+           int threads)
+        : image_(image),
+          t_(t),
+          c_(c),
+          options_(options),
+          threads_(threads),
+          missing_(image.format().shape) {}
+
+    MissingPixels find(const PsfSharpness& sharpness) {
+        if (options_.no_data.find || options_.no_data.value) find_no_data();
+        if (options_.find_hot_pixels) find_hot_pixels(sharpness);
+        return std::move(missing_);
+    }
+
+  private:
+    const Shape3& shape() const { return missing_.shape(); }
+
+    template <class Use>
+    void for_each_plane(const Use& use) {
+        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
+            parallel_for(planes.shape.z, threads_,
+                         [&](index_t k, int) { use(plane_of(planes, k), first + k); });
+        });
+    }
+
+    void find_no_data() {
+        NoData found;
+        if (options_.no_data.find) {
+            NoDataSearch search(shape());
+            for_each_plane([&](const Plane& plane, index_t z) { search.add(plane, z); });
+            found = search.find();
+        }
+        add_planes(found);
+        add_margins(found);
+        for (const NoData::Value& value : found.values)
+            add_value(message("have no data (the value ", value.value, " beside other values)"),
+                      [&](const Plane& plane) { return run_pixels(plane, value); });
+        if (!options_.no_data.value) return;
+        const double given = *options_.no_data.value;
+        add_value(message("have no data (the value ", given, ")"), [&](const Plane& plane) {
+            std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
+            for (std::size_t i = 0; i < marked.size(); ++i)
+                marked[i] = static_cast<double>(plane.pixels[i]) == given;
+            return marked;
+        });
+    }
+
+    void add_planes(const NoData& found) {
+        MissingPixels planes(shape());
+        for (const index_t z : found.planes)
+            planes.add(Box3{{z, 0, 0}, {z + 1, shape().y, shape().x}});
+        add_found(planes, "have no data (planes of one value)", missing_);
+    }
+
+    void add_margins(const NoData& found) {
+        MissingPixels margins(shape());
+        for (std::size_t axis = 0; axis < 2; ++axis)
+            for (std::size_t end = 0; end < 2; ++end) {
+                const index_t width = found.margins[axis][end];
+                const int a = static_cast<int>(axis) + 1;
+                Box3 box{{0, 0, 0}, shape()};
+                (end == 0 ? box.end[a] : box.begin[a]) = end == 0 ? width : shape()[a] - width;
+                if (width > 0) margins.add(box);
+            }
+        add_found(margins, "have no data (margins darker than all else)", missing_);
+    }
+
+    template <class Marks>
+    void add_value(const std::string& what, const Marks& marks) {
+        MissingPixels found(shape());
+        for_each_plane([&](const Plane& plane, index_t z) {
+            const std::vector<bool> marked = marks(plane);
+            if (std::find(marked.begin(), marked.end(), true) == marked.end()) return;
+            const std::lock_guard lock(mutex_);
+            for (std::size_t i = 0; i < marked.size(); ++i)
+                if (marked[i]) found.add(pixel_of(static_cast<index_t>(i), z));
+        });
+        add_found(found, what, missing_);
+    }
+
+    Index3 pixel_of(index_t number, index_t z) const {
+        return {z, number / shape().x, number % shape().x};
+    }
+
+    void find_hot_pixels(const PsfSharpness& sharpness) {
+        if (std::isinf(sharpness.most)) return;
+        MissingPixels hot(shape()), bad(shape());
+        CameraPixels camera(shape().y * shape().x, sharpness);
+        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
+            std::vector<Neighborhoods> pixels(static_cast<std::size_t>(planes.shape.z));
+            parallel_for(planes.shape.z, threads_, [&](index_t k, int) {
+                const Plane plane = plane_of(planes, k);
+                Neighborhoods& of_plane = pixels[static_cast<std::size_t>(k)];
+                of_plane = neighborhoods_of(plane, left_out(first + k));
+                const auto found = outliers_of(of_plane, sharpness, Outliers::bright);
+                const std::lock_guard lock(mutex_);
+                for (const index_t i : found) hot.add(pixel_of(i, first + k));
+            });
+            for (const Neighborhoods& of_plane : pixels) camera.add(of_plane);
+        });
+        for (const index_t i : camera.find())
+            for (index_t z = 0; z < shape().z; ++z) bad.add(pixel_of(i, z));
+        add_found(bad, "are of hot or dead camera pixels", missing_);
+        MissingPixels single(shape());
+        for (index_t z = 0; z < shape().z; ++z)
+            if (hot.has_plane(z))
+                for (index_t i = 0; i < shape().y * shape().x; ++i)
+                    if (const Index3 pixel = pixel_of(i, z);
+                        hot.contains(pixel) && !bad.contains(pixel))
+                        single.add(pixel);
+        add_found(single, "are brighter than the PSF allows (hot pixels)", missing_);
+    }
+
+    std::vector<bool> left_out(index_t z) const {
+        if (!missing_.has_plane(z)) return {};
+        std::vector<bool> marked(static_cast<std::size_t>(shape().y * shape().x));
+        for (std::size_t i = 0; i < marked.size(); ++i)
+            marked[i] = missing_.contains(pixel_of(static_cast<index_t>(i), z));
+        return marked;
+    }
+
+    ImageSource& image_;
+    index_t t_, c_;
+    MissingPixelOptions options_;
+    int threads_;
+    std::mutex mutex_;
+    MissingPixels missing_;
+};
+
+}  // namespace
+
+MissingPixels find_missing_pixels(ImageSource& image, index_t t, index_t c,
+                                  const PsfSharpness& sharpness, const MissingPixelOptions& options,
+                                  int threads) {
+    if (is_complex(image.format().type))
+        throw BadData("missing pixels are searched for in real images: give the intensity");
+    return Search(image, t, c, options, thread_count(threads)).find(sharpness);
+}
+
+}  // namespace convolume

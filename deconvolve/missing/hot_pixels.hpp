@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Hot and dead pixels. Light that came through the PSF cannot be confined to one pixel: beside its
+// neighbors, a pixel has at most the share that the sharpest place of the PSF has. What is above it
+// by more than noise is the camera's.
+
+#include <vector>
+
+#include "convolume/missing_pixels.hpp"
+#include "deconvolve/missing/plane_bands.hpp"
+
+namespace convolume::deconvolve {
+
+/// Values of pixels and means of their neighbors, in C order. One hot pixel does not disturb the
+/// means without the brightest neighbor.
+struct Neighborhoods {
+    std::vector<float> values, means, means_without_brightest;
+
+    void resize(std::size_t count) {
+        values.resize(count);
+        means.resize(count);
+        means_without_brightest.resize(count);
+    }
+};
+
+/// Compares each pixel of a plane with its neighbors. `left_out` says which pixels are not used; it
+/// may be empty. Pixels that are left out or have fewer than two neighbors get the
+/// mean NaN.
+Neighborhoods neighborhoods_of(const Plane& plane, const std::vector<bool>& left_out);
+
+enum class Outliers { bright, bright_and_dark };
+
+/// Returns the numbers of pixels that differ from their neighbors by more than noise and the PSF
+/// allow. The noise is that of pixels with equally bright neighbors.
+std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness& sharpness,
+                                 Outliers kinds);
+
+/// Pixels of a camera that are hot or dead in all planes.
+class CameraPixels {
+  public:
+    CameraPixels(index_t pixels, const PsfSharpness& sharpness)
+        : sharpness_(sharpness),
+          sums_(static_cast<std::size_t>(pixels)),
+          planes_(static_cast<std::size_t>(pixels)) {}
+
+    void add(const Neighborhoods& plane);
+    /// Returns their numbers in a plane. There are none unless there are several planes.
+    std::vector<index_t> find() const;
+
+  private:
+    struct Sums {
+        double value = 0, mean = 0, mean_without_brightest = 0;
+    };
+    PsfSharpness sharpness_;
+    std::vector<Sums> sums_;
+    std::vector<index_t> planes_;  ///< number of planes that each sum is of
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/missing_pixels.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "convolume/volume.hpp"
+#include "core/views.hpp"
+
+namespace convolume {
+
+namespace {
+
+constexpr index_t word_bits = 64;
+
+std::uint64_t bit_of(index_t pixel) {
+    return std::uint64_t{1} << (pixel % word_bits);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t>& MissingPixels::plane(index_t z) {
+    std::vector<std::uint64_t>& bits = planes_[static_cast<std::size_t>(z)];
+    if (bits.empty())
+        bits.resize(static_cast<std::size_t>(ceil_div(shape_.y * shape_.x, word_bits)));
+    return bits;
+}
+
+bool MissingPixels::contains(const Index3& pixel) const {
+    const auto& bits = planes_[static_cast<std::size_t>(pixel.z)];
+    const index_t at = pixel.y * shape_.x + pixel.x;
+    return !bits.empty() && (bits[static_cast<std::size_t>(at / word_bits)] & bit_of(at)) != 0;
+}
+
+void MissingPixels::add(const Index3& pixel) {
+    const index_t at = pixel.y * shape_.x + pixel.x;
+    std::uint64_t& word = plane(pixel.z)[static_cast<std::size_t>(at / word_bits)];
+    count_ += (word & bit_of(at)) == 0;
+    word |= bit_of(at);
+}
+
+void MissingPixels::add(const Box3& box) {
+    for (index_t z = box.begin.z; z < box.end.z; ++z)
+        for (index_t y = box.begin.y; y < box.end.y; ++y)
+            for (index_t x = box.begin.x; x < box.end.x; ++x) add(Index3{z, y, x});
+}
+
+void MissingPixels::add(const MissingPixels& other) {
+    for (index_t z = 0; z < shape_.z; ++z) {
+        if (!other.has_plane(z)) continue;
+        const auto& from = other.planes_[static_cast<std::size_t>(z)];
+        std::vector<std::uint64_t>& bits = plane(z);
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            count_ += std::popcount(from[i] & ~bits[i]);
+            bits[i] |= from[i];
+        }
+    }
+}
+
+void MissingPixels::mark(const Box3& box, const ImageView& target) const {
+    for (index_t z = box.begin.z; z < box.end.z; ++z) {
+        if (!has_plane(z)) continue;
+        for (index_t y = box.begin.y; y < box.end.y; ++y)
+            for (index_t x = box.begin.x; x < box.end.x; ++x)
+                if (contains({z, y, x}))
+                    target.at<float>(z - box.begin.z, y - box.begin.y, x - box.begin.x) =
+                        missing_pixel;
+    }
+}
+
+StackFormat MarkedSource::format() const {
+    StackFormat format = source_.format();
+    format.type = PixelType::float32;
+    return format;
+}
+
+void MarkedSource::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
+    const PixelType type = source_.format().type;
+    if (type == PixelType::float32) {
+        source_.read_box(t, c, box, target);
+    } else {
+        Volume samples(box.shape(), type);
+        source_.read_box(t, c, box, samples.view());
+        convert_pixels(samples.view(), target);
+    }
+    missing_.mark(box, target);
+}
+
+}  // namespace convolume

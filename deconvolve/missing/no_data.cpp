@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/missing/no_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace convolume::deconvolve {
+
+namespace {
+
+/// Least number of equal pixels in a row that count as a run. Noise of one gray level or more
+/// repeats a value so often once in ten thousand times.
+constexpr index_t least_run = 8;
+/// Most pixels of a margin.
+constexpr index_t most_margin = 8;
+
+// Calls use(begin, end) for each run of equal pixels: first[begin * stride], … A line that is
+// shorter than the least run is one if all its pixels are equal.
+template <class Use>
+void for_each_run(const float* first, index_t stride, index_t count, const Use& use) {
+    const index_t least = std::min(least_run, count);
+    for (index_t begin = 0; begin < count;) {
+        index_t end = begin + 1;
+        while (end < count && first[end * stride] == first[begin * stride]) ++end;
+        if (end - begin >= least && end - begin > 1) use(begin, end);
+        begin = end;
+    }
+}
+
+float quantile(std::vector<float>& values, double share) {
+    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[static_cast<std::size_t>(at)];
+}
+
+float median_of(std::vector<float> values) {
+    return quantile(values, 0.5);
+}
+
+}  // namespace
+
+NoDataSearch::NoDataSearch(const Shape3& shape)
+    : shape_(shape), planes_(static_cast<std::size_t>(shape.z)) {}
+
+void NoDataSearch::add(const Plane& plane, index_t z) {
+    PlaneFacts& facts = planes_[static_cast<std::size_t>(z)];
+    const auto [least, most] = std::minmax_element(plane.pixels, plane.pixels + plane.count());
+    facts.most = *most;
+    if (*least == *most) facts.constant = *least;
+    constexpr index_t samples = 4096;
+    const index_t stride = std::max<index_t>(1, plane.count() / samples);
+    for (index_t i = 0; i < plane.count(); i += stride) facts.sample.push_back(plane.pixels[i]);
+    std::sort(facts.sample.begin(), facts.sample.end());
+    if (facts.constant) return;
+
+    // Follows a step from pixel (y, x), of a value, outward.
+    const auto step = [&](Borders& borders, index_t y, index_t x, index_t dy, index_t dx) {
+        constexpr std::size_t enough = 256;
+        std::array<float, border_steps> outward{};
+        const float value = plane.at(y, x);
+        if (borders.outward.size() >= enough) return;
+        for (float& pixel : outward) {
+            y += dy;
+            x += dx;
+            if (y < 0 || x < 0 || y >= plane.height || x >= plane.width) return;
+            pixel = plane.at(y, x);
+            if (pixel == value) return;
+        }
+        borders.outward.push_back(outward);
+    };
+    for (index_t y = 0; y < plane.height; ++y)
+        for_each_run(plane.pixels + y * plane.width, 1, plane.width,
+                     [&](index_t begin, index_t end) {
+                         Borders& borders = facts.runs[plane.at(y, begin)];
+                         borders.pixels += end - begin;
+                         step(borders, y, begin, 0, -1);
+                         step(borders, y, end - 1, 0, 1);
+                         step(borders, y, (begin + end) / 2, -1, 0);
+                         step(borders, y, (begin + end) / 2, 1, 0);
+                     });
+    for (index_t x = 0; x < plane.width; ++x)
+        for_each_run(plane.pixels + x, plane.width, plane.height, [&](index_t begin, index_t end) {
+            Borders& borders = facts.runs[plane.at(begin, x)];
+            borders.pixels += end - begin;
+            step(borders, begin, x, -1, 0);
+            step(borders, end - 1, x, 1, 0);
+            step(borders, (begin + end) / 2, x, 0, -1);
+            step(borders, (begin + end) / 2, x, 0, 1);
+        });
+
+    constexpr double dark_share = 0.25;
+    std::vector<float> line;
+    for (index_t y = 0; y < plane.height; ++y) {
+        line.assign(plane.pixels + y * plane.width, plane.pixels + (y + 1) * plane.width);
+        facts.levels[0].push_back(quantile(line, dark_share));
+    }
+    line.resize(static_cast<std::size_t>(plane.height));
+    for (index_t x = 0; x < plane.width; ++x) {
+        for (index_t y = 0; y < plane.height; ++y)
+            line[static_cast<std::size_t>(y)] = plane.at(y, x);
+        facts.levels[1].push_back(quantile(line, dark_share));
+    }
+}
+
+NoData NoDataSearch::find() const {
+    NoData found;
+    find_planes(found);
+    find_values(found);
+    find_margins(found);
+    return found;
+}
+
+// A plane of one value has no data if the nearest other plane rarely has the value: photons would
+// not leave out every pixel of a plane.
+void NoDataSearch::find_planes(NoData& found) const {
+    constexpr double most_share = 0.9;
+    for (index_t z = 0; z < shape_.z; ++z) {
+        const std::optional<float>& value = planes_[static_cast<std::size_t>(z)].constant;
+        if (!value) continue;
+        for (index_t away = 1; away < shape_.z; ++away) {
+            const PlaneFacts* near = nullptr;
+            for (const index_t other : {z - away, z + away})
+                if (other >= 0 && other < shape_.z &&
+                    !planes_[static_cast<std::size_t>(other)].constant)
+                    near = &planes_[static_cast<std::size_t>(other)];
+            if (near == nullptr) continue;
+            const auto [begin, end] =
+                std::equal_range(near->sample.begin(), near->sample.end(), *value);
+            if (static_cast<double>(end - begin) <=
+                most_share * static_cast<double>(near->sample.size()))
+                found.planes.push_back(z);
+            break;
+        }
+    }
+}
+
+// A value has no data if the pixels around its runs are far from it at once. Around regions that a
+// program has cut off at a level, or a camera at its largest value, they come near to it.
+void NoDataSearch::find_values(NoData& found) const {
+    constexpr index_t fewest_pixels = 64;
+    constexpr std::size_t fewest_steps = 8;
+    std::map<float, Borders> all;
+    float most = 0;
+    for (const PlaneFacts& plane : planes_) {
+        most = std::max(most, plane.most);
+        for (const auto& [value, borders] : plane.runs) {
+            Borders& sum = all[value];
+            sum.pixels += borders.pixels;
+            sum.outward.insert(sum.outward.end(), borders.outward.begin(), borders.outward.end());
+        }
+    }
+    for (const auto& [value, borders] : all) {
+        if (borders.pixels < fewest_pixels || borders.outward.size() < fewest_steps ||
+            value == most)
+            continue;
+        std::array<std::vector<float>, border_steps> away;
+        for (const std::array<float, border_steps>& step : borders.outward)
+            for (std::size_t i = 0; i < border_steps; ++i)
+                away[i].push_back(std::abs(step[i] - value));
+        // Interpolation mixes the nearest pixels with the value.
+        constexpr float mixed = 0.9F;
+        constexpr std::size_t most_grown = 2;
+        std::size_t grown = 0;
+        while (grown < most_grown && median_of(away[grown]) < mixed * median_of(away[grown + 1]))
+            ++grown;
+        std::vector<float> between_data;
+        for (const std::array<float, border_steps>& step : borders.outward)
+            for (std::size_t i = grown; i + 1 < border_steps; ++i)
+                between_data.push_back(std::abs(step[i + 1] - step[i]));
+        // Nine of ten steps to the value are larger than nine of ten steps between data, twice:
+        // 4.7 standard deviations of normal noise.
+        constexpr double small = 0.1, large = 0.9;
+        if (quantile(away[grown], small) > 2 * quantile(between_data, large))
+            found.values.push_back({value, static_cast<index_t>(grown)});
+    }
+}
+
+// Margins are rows or columns at an end that are darker than all others, behind a step that is
+// sharper than all others. Vignetting and specimens have no such steps.
+void NoDataSearch::find_margins(NoData& found) const {
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+        const index_t extent = axis == 0 ? shape_.y : shape_.x;
+        const index_t most = std::min(most_margin, extent / 4);
+        std::vector<float> levels(static_cast<std::size_t>(extent));
+        float planes = 0;
+        for (const PlaneFacts& plane : planes_) {
+            if (plane.constant) continue;
+            ++planes;
+            for (std::size_t i = 0; i < levels.size(); ++i) levels[i] += plane.levels[axis][i];
+        }
+        if (planes == 0 || most == 0) continue;
+        for (float& level : levels) level /= planes;
+        const auto inner = [&](index_t i) { return levels[static_cast<std::size_t>(i)]; };
+        float darkest = inner(most), largest_step = 0;
+        for (index_t i = most; i + 1 < extent - most; ++i) {
+            darkest = std::min(darkest, inner(i + 1));
+            largest_step = std::max(largest_step, std::abs(inner(i + 1) - inner(i)));
+        }
+        const float least_step = std::max(2 * largest_step, 1e-3F * std::abs(darkest));
+        for (std::size_t end = 0; end < 2; ++end) {
+            const auto level = [&](index_t i) { return inner(end == 0 ? i : extent - 1 - i); };
+            index_t dark = 0;
+            while (dark < most && level(dark) < darkest - least_step) ++dark;
+            if (dark > 0 && dark < most && level(dark) - level(dark - 1) > least_step)
+                found.margins[axis][end] = dark;
+        }
+    }
+}
+
+std::vector<bool> run_pixels(const Plane& plane, const NoData::Value& value) {
+    std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
+    const auto mark = [&](index_t y, index_t x) {
+        for (index_t j = std::max<index_t>(0, y - value.grown);
+             j <= std::min(plane.height - 1, y + value.grown); ++j)
+            for (index_t i = std::max<index_t>(0, x - value.grown);
+                 i <= std::min(plane.width - 1, x + value.grown); ++i)
+                marked[static_cast<std::size_t>(j * plane.width + i)] = true;
+    };
+    for (index_t y = 0; y < plane.height; ++y)
+        for_each_run(plane.pixels + y * plane.width, 1, plane.width,
+                     [&](index_t begin, index_t end) {
+                         if (plane.at(y, begin) != value.value) return;
+                         for (index_t x = begin; x < end; ++x) mark(y, x);
+                     });
+    for (index_t x = 0; x < plane.width; ++x)
+        for_each_run(plane.pixels + x, plane.width, plane.height, [&](index_t begin, index_t end) {
+            if (plane.at(begin, x) != value.value) return;
+            for (index_t y = begin; y < end; ++y) mark(y, x);
+        });
+    return marked;
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Planes of a volume as float32, a few at a time.
+
+#include <algorithm>
+
+#include "convolume/image_stream.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::deconvolve {
+
+/// A plane of float32 pixels in C order.
+struct Plane {
+    const float* pixels;
+    index_t height, width;
+
+    float at(index_t y, index_t x) const { return pixels[y * width + x]; }
+    index_t count() const { return height * width; }
+};
+
+/// Calls use(first, planes) for groups of consecutive planes of a volume, from the first on.
+/// `planes` is a float32 view in C order.
+template <class Use>
+void for_each_band(ImageSource& image, index_t t, index_t c, const Use& use) {
+    const StackFormat format = image.format();
+    const Shape3& shape = format.shape;
+    constexpr index_t most_samples = index_t{16} << 20;
+    const index_t at_once = std::clamp<index_t>(most_samples / (shape.y * shape.x), 1, shape.z);
+    Volume samples({at_once, shape.y, shape.x}, format.type);
+    Volume planes(samples.shape(), PixelType::float32);
+    for (index_t z = 0; z < shape.z; z += at_once) {
+        const Box3 box{{z, 0, 0}, {std::min(z + at_once, shape.z), shape.y, shape.x}};
+        const Box3 within{{0, 0, 0}, box.shape()};
+        image.read_box(t, c, box, subview(samples.view(), within));
+        convert_pixels(subview(samples.view(), within), subview(planes.view(), within), 0);
+        use(z, subview(planes.view(), within));
+    }
+}
+
+inline Plane plane_of(const ConstImageView& planes, index_t k) {
+    return {static_cast<const float*>(planes.at(k, 0, 0)), planes.shape.y, planes.shape.x};
+}
+
+}  // namespace convolume::deconvolve
