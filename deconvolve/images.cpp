@@ -220,8 +220,10 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.background = background.level;
     loaded.darkest = background.darkest;
     loaded.background_error = background.error;
-    loaded.photons.gain = options.gain.value_or(noise ? noise->gain : 1);
-    loaded.has_gain = options.gain || noise;
+    loaded.is_filtered = noise && noise->is_filtered && !options.gain;
+    const bool tells_gain = noise && !noise->is_filtered;
+    loaded.photons.gain = options.gain.value_or(tells_gain ? noise->gain : 1);
+    loaded.has_gain = options.gain || tells_gain;
     loaded.noise = loaded.photons;
     if (!problem.traits.counts_photons && options.splits == 0) return;
     const double offset = offset_of(background, noise, options, loaded.offset_error);

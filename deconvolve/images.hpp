@@ -33,6 +33,7 @@ struct LoadedImage {
     /// The same scale, with an offset for methods that do not count photons, too.
     PhotonScale noise;
     bool has_gain = false;               ///< DeconvolveReport::has_gain
+    bool is_filtered = false;            ///< DeconvolveReport::is_filtered
     std::optional<double> offset_error;  ///< DeconvolveReport::offset_error
     /// Writes the caller's initial estimate, with `outside` around it. Empty if the caller gave
     /// none.
@@ -73,6 +74,9 @@ struct NoiseFit : PhotonScale {
     /// Whether noise grows in proportion to what is above the offset, and the offset is above 0
     /// by more than its error explains.
     bool has_offset = false;
+    /// Whether a filter, a resampling or a compression has mixed neighbors. The gain is then not
+    /// that of photons. The offset remains, since linear filters leave it where noise vanishes.
+    bool is_filtered = false;
 };
 
 /// Background of an image that may be under haze.

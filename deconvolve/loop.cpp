@@ -163,6 +163,11 @@ class StartPreparation {
         else if (coarse_.start != nullptr)
             coarse_.start->set_iterations(numbers);
     }
+    /// Sets the number of iterations on every coarser image, if there are any.
+    void set_all_iterations(int number) {
+        if (coarse_.start == nullptr) return;
+        coarse_.start->set_iterations(std::vector<int>(coarse_.start->images().size(), number));
+    }
     int iterations() const { return iterations_; }
 
   private:
@@ -192,6 +197,17 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
     IterationOutcome outcome = iterate(executor, problem, all, 0, progress, best);
     outcome.report.searched = search.report.iterations;
     return outcome;
+}
+
+// Takes the usual numbers of iterations, since pixels whose neighbors share their noise have no
+// photons to hold out.
+IterationOutcome iterate_filtered(Executor& executor, const DeconvolutionProblem& problem,
+                                  const LoadedImage& image, StartPreparation& preparation,
+                                  IterationProgress& progress) {
+    preparation.set_all_iterations(usual_coarse_start);
+    const int most = std::min(filtered_iterations, problem.options.iterations);
+    const LoadedImage all = preparation.prepare(image, 0, progress, 0, 1, most);
+    return iterate(executor, problem, all, 0, progress, most);
 }
 
 // The caller's context and run, and the row for the time of a search.
@@ -284,7 +300,9 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     {
         const PhaseTimer timer = of_iterations.time_work();
         const int most = problem.options.iterations;
-        if (images.search() != nullptr)
+        if (loaded.is_filtered && (images.search() != nullptr || problem.options.hold_out))
+            outcome = iterate_filtered(executor, problem, loaded, preparation, progress);
+        else if (images.search() != nullptr)
             outcome = iterate_searched(executor, problem, loaded, images, preparation, progress,
                                        {context, run_options, besides});
         else if (problem.options.hold_out)
@@ -303,6 +321,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.light = loaded.mean - loaded.background;
     report.photons = loaded.noise;
     report.has_gain = loaded.has_gain;
+    report.is_filtered = loaded.is_filtered;
     report.offset_error = loaded.offset_error;
     report.tv_weight = tv_weight_of(problem, loaded);
     report.negative_pixels = loaded.negative_pixels;

@@ -139,6 +139,8 @@ struct PhotonThinning {
 struct NoiseSample {
     double mean = 0;
     double square = 0;  ///< square of the second difference, whose expectation is the variance
+    /// The same of pixels two apart. White noise has the same expectation.
+    double wide_square = 0;
     bool is_complete = false;  ///< whether no pixel around it is left out
 };
 
@@ -157,8 +159,14 @@ class PhotonScaleEstimate {
     void add(const ConstImageView& planes, index_t z, int threads);
     /// Returns nothing if the noise does not grow with the brightness.
     std::optional<NoiseFit> find() const;
+    /// Returns the variance of differences between neighbors, relative to that between pixels two
+    /// apart, in the darker half of the image: 1 for white noise, such as that of photons, and less
+    /// if a filter, a resampling or a compression has mixed neighbors. Also 1 if there are too few
+    /// pixels.
+    double share_of_white_noise() const;
 
   private:
+    std::vector<NoiseSample> complete() const;
     /// Samples the pixels of plane `z`; the planes around it are in `window_`.
     void sample_plane(index_t z, int threads);
 

@@ -196,7 +196,8 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain)));
     }
     for (const std::string& warning :
-         {pixels_->warning(), background_warning(volumes_), light_.warning()})
+         {pixels_->warning(), background_warning(volumes_), light_.warning(),
+          filtered_warning(volumes_, request_.options.hold_out)})
         if (!warning.empty()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));

@@ -269,6 +269,18 @@ std::string background_warning(const std::vector<DeconvolveReport>& volumes) {
                    doubt_of(*darkest));
 }
 
+std::string filtered_warning(const std::vector<DeconvolveReport>& volumes, bool is_searched) {
+    const auto filtered = [](const DeconvolveReport& volume) { return volume.is_filtered; };
+    if (std::none_of(volumes.begin(), volumes.end(), filtered)) return {};
+    return message(
+        "neighboring pixels share their noise: the image was filtered, resampled, denoised or "
+        "compressed, and its noise does not tell how many photons it has",
+        is_searched ? message("; the usual ", filtered_iterations,
+                              " iterations were taken, not those that held-out photons find; "
+                              "restore the image as it was recorded, or give --iterations")
+                    : std::string("; give --gain, or restore the image as it was recorded"));
+}
+
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
     if (psf.made) warn_of_total_reflection(*psf.made, warnings);

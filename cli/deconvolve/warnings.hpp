@@ -64,6 +64,9 @@ class LightCheck {
 /// because no region is dark; else an empty text.
 std::string background_warning(const std::vector<DeconvolveReport>& volumes);
 
+/// Returns a sentence if an image's noise is not that of photons, else an empty text.
+std::string filtered_warning(const std::vector<DeconvolveReport>& volumes, bool is_searched);
+
 /// Returns a sentence for each problem of a loaded PSF with images like `image`.
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image);
 

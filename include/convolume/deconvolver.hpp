@@ -220,6 +220,8 @@ CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
 /// The usual number of DeconvolveOptions::coarse_start, and the usual largest number with
 /// DeconvolveOptions::hold_out.
 inline constexpr int usual_coarse_start = 20, most_coarse_start = 100;
+/// The number of iterations of a search in an image whose neighboring pixels share their noise.
+inline constexpr int filtered_iterations = 10;
 /// Returns DeconvolveOptions::coarse_start that the command and the Python package have with
 /// DeconvolveOptions::hold_out: most_coarse_start, or 0 if the method has none or the image is a
 /// single plane, which loses by it.
@@ -316,6 +318,10 @@ struct DeconvolveReport {
     int searched = 0;            ///< number of iterations that searched for the number (hold_out)
     PhotonScale photons;         ///< scale in use: the offset, and the gain of photons
     bool has_gain = false;       ///< whether the gain was given or estimated; otherwise it is 1
+    /// Whether neighboring pixels share their noise, as after a filter, a resampling or a
+    /// compression. The noise then tells no gain, and no photons can be held out: with hold_out
+    /// there are usual_coarse_start iterations on each coarser image, and filtered_iterations.
+    bool is_filtered = false;
     /// Standard error of an offset that was estimated from the noise. Not set if the offset was
     /// given, or is 0 because the noise does not tell it.
     std::optional<double> offset_error;
