@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "core/item_steps.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/stop_scope.hpp"
@@ -125,7 +126,7 @@ class ImageLoader {
   private:
     struct RowFigures {
         double sum = 0, squares = 0;
-        index_t negative = 0, saturated = 0;
+        index_t negative = 0, saturated = 0, missing = 0;
     };
 
     /// Converts the planes `range` of `planes`, whose plane 0 is plane `z` of the image, and adds
@@ -141,8 +142,9 @@ class ImageLoader {
                 figures.negative += row[x] < 0;
                 if (clips_) row[x] = std::max(row[x], 0.0F);
                 const auto value = static_cast<double>(row[x]);
-                if (value >= level_) row[x] = richardson_lucy::not_compared;
                 figures.saturated += value >= level_;
+                figures.missing += row[x] >= missing_pixel;
+                if (value >= level_) row[x] = mark_of(value, problem_);
                 figures.sum += value >= level_ ? 0 : value;
                 figures.squares += value >= level_ ? 0 : value * value;
             }
@@ -153,6 +155,7 @@ class ImageLoader {
             squares_ += row.squares;
             if (clips_) loaded_.negative_pixels += row.negative;
             loaded_.saturated_pixels += row.saturated;
+            loaded_.missing_pixels += row.missing;
         }
         for (index_t k = 0; k < range.count(); ++k) {
             const float* const plane = values + k * shape_.y * shape_.x;

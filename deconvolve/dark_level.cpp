@@ -196,7 +196,7 @@ void DarkLevel::Sums::add_plane(const float* pixels, index_t z) {
             for (index_t x = 0; x < shape.x; ++x)
                 for (index_t i = x * factors.x; i < (x + 1) * factors.x; ++i) {
                     const float value = pixels[j * level_.fine_.x + i];
-                    if (!richardson_lucy::is_compared(value))
+                    if (!richardson_lucy::is_measured(value))
                         sums[x] = coarse_saturation();
                     else if (sums[x] < coarse_saturation())
                         sums[x] += value;

@@ -230,7 +230,7 @@ void HeldOutSearch::add_plane(const float* pixels) {
         for (index_t y = row * cell; y < std::min((row + 1) * cell, whole_.y); ++y)
             for (index_t x = 0; x < whole_.x; ++x) {
                 const float value = pixels[y * whole_.x + x];
-                if (richardson_lucy::is_compared(value)) sums[x / cell] += value;
+                if (richardson_lucy::is_measured(value)) sums[x / cell] += value;
             }
     });
 }

@@ -24,9 +24,9 @@ struct LoadedImage {
     std::optional<double> darkest;           ///< DeconvolveReport::darkest
     std::optional<double> background_error;  ///< DeconvolveReport::background_error
     bool is_under_haze = false;
-    index_t negative_pixels = 0;  ///< number of negative pixels, which were set to 0
-    /// Number of pixels marked as saturated (richardson_lucy::not_compared).
-    index_t saturated_pixels = 0;
+    index_t negative_pixels = 0;   ///< number of negative pixels, which were set to 0
+    index_t saturated_pixels = 0;  ///< number of pixels marked as saturated or missing
+    index_t missing_pixels = 0;    ///< number of pixels marked as missing
     /// Gain and offset, given by the caller or estimated. The offset leaves the model of methods
     /// that count photons, and is at most the background; for other methods it is 0.
     PhotonScale photons;

@@ -325,7 +325,8 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.offset_error = loaded.offset_error;
     report.tv_weight = tv_weight_of(problem, loaded);
     report.negative_pixels = loaded.negative_pixels;
-    report.saturated_pixels = loaded.saturated_pixels;
+    report.saturated_pixels = loaded.saturated_pixels - loaded.missing_pixels;
+    report.missing_pixels = loaded.missing_pixels;
     report.executed = images.store(executor, problem, row);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -68,7 +68,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",
-        "Pixels of at least this value are saturated and are left out; not of nnls and wiener",
+        "Pixels of at least this value are saturated: lower bounds, which more light does not "
+        "contradict; not of nnls and wiener",
         {.if_unset = "all are used"}),
     option<&DeconvolveOptions::boundary>(
         "boundary", "--edges", "extend|zero|nearest|reflect|mirror|wrap",

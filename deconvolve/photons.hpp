@@ -122,8 +122,8 @@ struct PhotonThinning {
     ThinningPurpose purpose;
     index_t first = 0;  ///< number of the arrays' first pixel in the image
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        if (!richardson_lucy::is_compared(data[i])) {
-            held_out[i] = data[i];
+        if (!richardson_lucy::is_measured(data[i])) {
+            held_out[i] = richardson_lucy::not_compared;
             return;
         }
         PixelRandomBits bits(seed, purpose, first + i);

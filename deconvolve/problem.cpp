@@ -10,10 +10,12 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "deconvolve/methods/registry.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/methods/wiener_butterworth.hpp"
 
 namespace convolume::deconvolve {
@@ -255,6 +257,12 @@ EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);
     alike.last = std::clamp<index_t>(z.image + z.shift - z.taps - own.begin, alike.first, last);
     return alike;
+}
+
+float mark_of(double pixel, const DeconvolutionProblem& problem) {
+    if (pixel >= static_cast<double>(missing_pixel) || problem.traits.draws_halves)
+        return richardson_lucy::not_compared;
+    return richardson_lucy::saturated_mark(static_cast<float>(*problem.options.saturation));
 }
 
 void check_start(const DeconvolutionProblem& problem, const ConstImageView& start) {

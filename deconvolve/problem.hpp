@@ -115,6 +115,10 @@ bool can_convolve_by_passes(const DeconvolutionProblem& problem);
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
                          const IndexRange& own);
 
+/// Returns the mark of a pixel of at least the saturation. A saturated pixel is a lower bound, but
+/// is left out if the method divides photons, since it does not tell how many it has.
+float mark_of(double pixel, const DeconvolutionProblem& problem);
+
 /// Throws if iterations cannot start from `start`. An estimate without data counts as not given,
 /// and is accepted.
 void check_start(const DeconvolutionProblem& problem, const ConstImageView& start);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "deconvolve/dark_level.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
@@ -25,30 +26,31 @@ struct PixelLoader {
     float* target;
     bool clip;
     double saturation;
+    float bound;  ///< mark of saturated pixels
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         float value = gpu::load_pixel<float>(pixels, type, first + i, {}).re;
         const bool negative = value < 0;
         if (clip && negative) value = 0;
         const bool full = static_cast<double>(value) >= saturation;
-        target[i] = full ? richardson_lucy::not_compared : value;
+        target[i] = !full ? value : value < missing_pixel ? bound : richardson_lucy::not_compared;
         return {full ? 0.0 : static_cast<double>(value), negative ? 1.0 : 0.0};
     }
 };
 
-// Counts pixels that are marked as left out of comparisons.
+// Counts pixels that are marked as saturated or missing.
 struct MarkedPixelCount {
     const float* pixels;
     CONVOLUME_DEVICE double operator()(index_t i) const {
-        return richardson_lucy::is_compared(pixels[i]) ? 0 : 1;
+        return richardson_lucy::is_measured(pixels[i]) ? 0 : 1;
     }
 };
 
-// Sums the squares of pixels that are compared.
+// Sums the squares of pixels that are measured.
 struct PixelSquares {
     const float* pixels;
     CONVOLUME_DEVICE double operator()(index_t i) const {
         const auto value = static_cast<double>(pixels[i]);
-        return richardson_lucy::is_compared(pixels[i]) ? value * value : 0;
+        return richardson_lucy::is_measured(pixels[i]) ? value * value : 0;
     }
 };
 
@@ -91,7 +93,8 @@ class DeviceImages final : public CallerImages {
         for (index_t z = 0; z < shape_.z; ++z) {
             sums += functors.sum(
                 plane, PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
-                                   clip, saturation.value_or(unlimited)});
+                                   clip, saturation.value_or(unlimited),
+                                   saturation ? mark_of(*saturation, problem) : 0});
             if (saturation) saturated += functors.sum(plane, MarkedPixelCount{values.as<float>()});
             if (problem.chooses_tv_weight())
                 squares += functors.sum(plane, PixelSquares{values.as<float>()});

@@ -44,7 +44,8 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {
             const float blurred = model[i];
-            const float ratio = rule.counts(data[i]) / rule.expected(blurred);
+            const float m = rule.expected(blurred);
+            const float ratio = rule.counts(data[i], m) / m;
             const bool compared = richardson_lucy::is_compared(data[i]);
             model[i] = compared ? ratio : 0;
             sum += compared ? richardson_lucy::finiteness_probe(blurred) : 0;
@@ -54,7 +55,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
         const float m = rule.expected(model[i]);
-        const float y = rule.counts(data[i]);
+        const float y = rule.counts(data[i], m);
         const float ratio = y / m;
         const bool compared = richardson_lucy::is_compared(data[i]);
         const float misfit = richardson_lucy::misfit(y, m, ratio);

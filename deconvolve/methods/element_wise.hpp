@@ -180,7 +180,7 @@ struct DataRatio {
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
         const bool compared = richardson_lucy::is_compared(data[i]);
-        const float y = rule.counts(data[i]);
+        const float y = rule.counts(data[i], m);
         const float ratio = y / m;
         model[i] = compared ? ratio : 0;
         const float misfit = richardson_lucy::misfit(y, m, ratio);

@@ -30,7 +30,7 @@ struct HalfRatios {
         }
         PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
         const float part = drawn_value(y, 1, gain, offset, bits);
-        const float counts = ratio.rule.counts(y);
+        const float counts = ratio.rule.counts(y, m);
         const float drawn = part - 0.5F * ratio.rule.offset;  // the halves share the offset
         const float of_first = drawn < 0 ? 0 : drawn > counts ? counts : drawn;
         ratio.model[i] = 2 * of_first / m;

@@ -23,10 +23,22 @@ CONVOLUME_DEVICE float quotient(float a, float b) {
 #endif
 }
 
-/// Mark of pixels that are left out of comparisons, such as saturated ones: any value below 0.
+/// Mark of pixels that are left out of comparisons: any value from -3 to 0. Putting back held-out
+/// photons adds marks.
 inline constexpr float not_compared = -1;
-CONVOLUME_DEVICE bool is_compared(float pixel) {
+/// Returns the mark of a saturated pixel. The pixel is a lower bound: it had at least this value.
+CONVOLUME_DEVICE float saturated_mark(float value) {
+    return -4 - value;
+}
+CONVOLUME_DEVICE bool is_saturated(float pixel) {
+    return pixel < -3;
+}
+/// Whether a pixel is neither left out nor saturated.
+CONVOLUME_DEVICE bool is_measured(float pixel) {
     return pixel >= 0;
+}
+CONVOLUME_DEVICE bool is_compared(float pixel) {
+    return is_measured(pixel) || is_saturated(pixel);
 }
 
 /// Model of a pixel. Recorded and expected counts are what is above the camera's offset: only these
@@ -35,10 +47,13 @@ struct PixelModel {
     float background;  ///< background less the offset
     float floor;       ///< least expected count: a smaller one is a rounding error
     float offset = 0;
-    /// Returns the counts of a recorded pixel that is compared.
-    CONVOLUME_DEVICE float counts(float recorded) const {
-        const float above = recorded - offset;
-        return above > 0 ? above : 0;
+    /// Returns the counts of a recorded pixel that is compared with an expected number. Those of a
+    /// saturated pixel are at least its bound: a larger expected number has no misfit.
+    CONVOLUME_DEVICE float counts(float recorded, float expected_counts) const {
+        const bool saturated = is_saturated(recorded);
+        const float above = (saturated ? saturated_mark(recorded) : recorded) - offset;
+        const float counts = above > 0 ? above : 0;
+        return saturated && counts < expected_counts ? expected_counts : counts;
     }
     /// Returns the expected counts.
     CONVOLUME_DEVICE float expected(float blurred) const {
@@ -192,7 +207,7 @@ struct ElementFunctor {
     CONVOLUME_DEVICE float ratio(float recorded, float blurred, bool inside, float& sum) const {
         const bool compared = inside && is_compared(recorded);
         const float m = model.expected(blurred);
-        const float y = model.counts(recorded);
+        const float y = model.counts(recorded, m);
         const float ratio = richardson_lucy::quotient(y, m);
         const float added = SumsMisfit ? richardson_lucy::misfit(y, m, ratio)
                                        : richardson_lucy::finiteness_probe(blurred);

@@ -133,8 +133,9 @@ struct DeconvolveOptions {
     /// darkest region. Haze over sparse specimens, such as filaments, counts as background. Of
     /// nnls, wiener and small images without a dark region it is 0.
     std::optional<double> background;
-    /// Pixels of at least this value are saturated and are not compared with the model. For all
-    /// methods but nnls and wiener.
+    /// Pixels of at least this value are saturated: lower bounds, which more light does not
+    /// contradict. They enter no estimate. float32 pixels of the value missing_pixel are left out.
+    /// For all methods but nnls and wiener.
     std::optional<double> saturation;
     /// Weight w of the penalty of rl-tv. If it is not given, it is as large as the noise of a
     /// correction where the object is bright, seen from the noise of each image:
@@ -327,7 +328,8 @@ struct DeconvolveReport {
     std::optional<double> offset_error;
     double tv_weight = 0;          ///< weight of the total variation of rl-tv, given or chosen
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
-    index_t saturated_pixels = 0;  ///< pixels of the image that were not compared with the model
+    index_t saturated_pixels = 0;  ///< pixels of the image that are lower bounds
+    index_t missing_pixels = 0;    ///< pixels of the image that were left out
     ExecutionReport executed;      ///< seconds, and numbers of clamped results
 };
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "convolume/missing_pixels.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/oracle.hpp"
@@ -103,18 +104,31 @@ Array variation_derivative(Array x, double smallest, const DeconvolveOptions& op
 Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOptions& options) {
     const double offset = options.offset.value_or(0);
     const double background = *options.background - offset;
-    Array compared = filled(model.image, 1), kept = y;
-    for (std::size_t i = 0; i < y.values.size(); ++i)
-        if (options.saturation && y.values[i].real() >= *options.saturation)
-            compared.values[i] = kept.values[i] = 0;
-    const double mean = total(kept) / total(compared);
+    Array compared = filled(model.image, 1), measured = compared, kept = y;
+    const auto is_at_least = [&](std::size_t i, double level) {
+        return y.values[i].real() >= level;
+    };
+    const auto is_saturated = [&](std::size_t i) {
+        return options.saturation && is_at_least(i, *options.saturation);
+    };
+    for (std::size_t i = 0; i < y.values.size(); ++i) {
+        if (is_saturated(i)) measured.values[i] = kept.values[i] = 0;
+        if (is_at_least(i, static_cast<double>(missing_pixel))) compared.values[i] = 0;
+    }
+    const double mean = total(kept) / total(measured);
     const Array weight = model.back(compared);
     Array x = filled(model.object, mean - *options.background);
     for (int k = 0; k < options.iterations; ++k) {
         Array ratio = model.blur(x);
-        for (std::size_t i = 0; i < ratio.values.size(); ++i)
-            ratio.values[i] = compared.values[i] * std::max(y.values[i].real() - offset, 0.0) /
-                              (ratio.values[i] + background);
+        for (std::size_t i = 0; i < ratio.values.size(); ++i) {
+            const double expected = ratio.values[i].real() + background;
+            const double counts = std::max(y.values[i].real() - offset, 0.0);
+            ratio.values[i] = counts / expected;
+            // A saturated pixel is a lower bound.
+            if (is_saturated(i))
+                ratio.values[i] = std::max(*options.saturation - offset, expected) / expected;
+            ratio.values[i] *= compared.values[i];
+        }
         const Array correction = model.back(ratio);
         const bool tv = options.method == DeconvolveMethod::richardson_lucy_tv;
         const double weight_of_penalty = options.tv_weight.value_or(0);
@@ -258,21 +272,31 @@ void check_saturated(const EngineChoice& engines) {
         if (edges) options.boundary = Boundary{*edges};
         const Array psf = random_psf(random, {3, 4, 5});
         Array image = random.array({6, 7, 9}, false, 5);
+        for (int k = 0; k < 20; ++k)
+            image.values[static_cast<std::size_t>(random.integer(0, image.count() - 1))] =
+                static_cast<double>(missing_pixel);
         const Model model(psf, image.shape, options);
         const Array want = model.crop(richardson_lucy(model, image, options));
         const Deconvolved done = deconvolved(image, psf, options, engines);
         const Comparison comparison = compare(want, done.result);
         INFO("edges " << (edges ? to_string(*edges) : "extend") << ": " << comparison.report);
         CHECK(comparison.error < float32_bound);
-        index_t saturated = 0;
-        for (Complex& value : image.values) saturated += value.real() >= 5.3;
+        index_t saturated = 0, missing = 0;
+        for (const Complex& value : image.values) {
+            const bool is_missing = value.real() >= static_cast<double>(missing_pixel);
+            missing += is_missing;
+            saturated += value.real() >= 5.3 && !is_missing;
+        }
         CHECK(saturated > 10);
         CHECK(done.report.saturated_pixels == saturated);
+        CHECK(missing > 10);
+        CHECK(done.report.missing_pixels == missing);
 
         // The values of saturated pixels make no difference to any method.
         Array brighter = image;
         for (Complex& value : brighter.values)
-            if (value.real() >= 5.3) value = 1000;
+            if (value.real() >= 5.3 && value.real() < static_cast<double>(missing_pixel))
+                value = 1000;
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
               DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,

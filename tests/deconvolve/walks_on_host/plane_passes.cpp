@@ -46,8 +46,8 @@ double stored_sample(const ElementWork& work, index_t i, index_t w, double sampl
     if (work.kind == ElementKind::compare) {
         const float recorded = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
                                                    : static_cast<const float*>(work.data)[i];
-        const float y = work.elements.model.counts(recorded);
         const float m = work.elements.model.expected(back);
+        const float y = work.elements.model.counts(recorded, m);
         if (work.held_out != nullptr && richardson_lucy::is_compared(work.held_out[i])) {
             const double away =
                 static_cast<double>(work.elements.held_out_error(work.held_out[i], back));
