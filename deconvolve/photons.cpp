@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "convolume/missing_pixels.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::deconvolve {
@@ -25,11 +26,14 @@ constexpr double median_square = 0.4549364;
 template <class Value>
 NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
                           double saturation, const Value& value) {
+    // A few saturated pixels change the noise little. Leaving them out would leave out bright
+    // noise.
+    constexpr index_t most_saturated = 20;
     bool is_complete = true;
     double sum = 0;
     double difference = 0, wide_difference = 0;
     double norm = 1;
-    index_t count = 0;
+    index_t count = 0, saturated = 0;
     for (const bool axis : differs) norm *= axis ? 6 : 1;  // sum of squared factors: 1² + 2² + 1²
     const auto factor_at = [](index_t far, index_t distance) {
         return far == 0 ? -2.0 : far == distance ? 1.0 : 0.0;
@@ -38,7 +42,8 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
         for (index_t j = -reach.y; j <= reach.y; ++j)
             for (index_t i = -reach.x; i <= reach.x; ++i) {
                 const double here = value(at.z + k, at.y + j, at.x + i);
-                is_complete = is_complete && here < saturation;
+                saturated += here >= saturation;
+                is_complete = is_complete && here < static_cast<double>(missing_pixel);
                 sum += here;
                 ++count;
                 double factor = 1, wide_factor = 1;
@@ -56,7 +61,8 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
                 wide_difference += wide_factor * here;
             }
     return {sum / static_cast<double>(count), difference * difference / norm,
-            wide_difference * wide_difference / norm, is_complete};
+            wide_difference * wide_difference / norm,
+            is_complete && most_saturated * saturated < count};
 }
 
 struct BrightnessLevel {

@@ -152,7 +152,8 @@ struct NoiseSample {
 /// offset. Reads at most half a million pixels, evenly spaced.
 class PhotonScaleEstimate {
   public:
-    /// Pixels of at least `saturation`, and those around them, are left out.
+    /// Missing pixels and those around them are left out, and pixels among many of at least
+    /// `saturation`.
     PhotonScaleEstimate(const Shape3& image, PixelType type, std::optional<double> saturation = {});
 
     /// Takes planes from plane `z` on. All planes must be given in order.

@@ -135,39 +135,28 @@ ImageView DeconvolveSteps::last_result(index_t channel, const StackFormat& forma
     return last.view();
 }
 
-std::optional<MissingPixels> DeconvolveSteps::read_mask() const {
+Volume DeconvolveSteps::read_mask() const {
     if (request_.mask.empty()) return {};
     const auto reader = io::open_image(request_.mask);
     const io::ImageMetadata& mask = reader->metadata();
-    if (mask.shape != input_metadata_.shape || mask.frames * mask.channels != 1)
-        throw InvalidArgument(
-            message("the mask ", request_.mask, " is ", to_string(mask.shape), " (z×y×x) with ",
-                    mask.channels, " channels and ", mask.frames, " times, but the image is ",
-                    to_string(input_metadata_.shape), ": give one volume of these extents"));
-    Volume stored(mask.shape, mask.type), values(mask.shape, PixelType::float32);
-    reader->read(0, 0, stored.view());
-    convert_pixels(stored.view(), values.view(), 0);
-    MissingPixels missing(mask.shape);
-    const float* value = values.elements<float>();
-    for (index_t z = 0; z < mask.shape.z; ++z)
-        for (index_t y = 0; y < mask.shape.y; ++y)
-            for (index_t x = 0; x < mask.shape.x; ++x)
-                if (*value++ == 0) missing.add(Index3{z, y, x});
-    return missing;
+    if (mask.frames * mask.channels != 1)
+        throw InvalidArgument(message("the mask \"", request_.mask, "\" has ", mask.channels,
+                                      " channels and ", mask.frames,
+                                      " times; give one volume, which is for all of the image"));
+    Volume values(mask.shape, mask.type);
+    reader->read(0, 0, values.view());
+    return values;
 }
 
 void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     const PhaseTimer timer(context.timeline, Phase::read);
-    const std::optional<MissingPixels> mask = read_mask();
+    const Volume mask = read_mask();
     for (index_t t = 0; t < input_metadata_.frames; ++t)
         for (index_t c = 0; c < input_metadata_.channels; ++c) {
             MissingPixels found = find_missing_pixels(*reader_, t, c, kernels_.of(c).sharpness,
                                                       request_.missing, request_.engines.threads);
-            if (mask) {
-                found.add(*mask);
-                found.findings.push_back(
-                    message(mask->count(), " pixels are left out by the mask ", request_.mask));
-            }
+            if (mask.bytes() > 0)
+                found.add_mask(mask.view(), message("the mask \"", request_.mask, '"'));
             missing_.push_back(std::move(found));
         }
     if (std::all_of(missing_.begin(), missing_.end(),

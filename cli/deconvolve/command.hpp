@@ -113,7 +113,8 @@ class DeconvolveSteps : public ImageSteps {
     void open_initial_image();
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
-    std::optional<MissingPixels> read_mask() const;
+    /// Returns the volume of the mask; an empty one if there is none.
+    Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
     ConstImageView next_initial_estimate();
     /// Returns the memory that keeps a channel's last result, which has this format.

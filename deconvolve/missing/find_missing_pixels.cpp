@@ -8,6 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "deconvolve/missing/hot_pixels.hpp"
@@ -79,15 +80,26 @@ class Search {
     MissingPixels find(const PsfSharpness& sharpness) {
         if (options_.no_data.find || options_.no_data.value) find_no_data();
         if (options_.find_hot_pixels) find_hot_pixels(sharpness);
-        return std::move(missing_);
+        // The deconvolution says where the image is not finite.
+        if (is_finite_) return std::move(missing_);
+        return MissingPixels(shape());
     }
 
   private:
     const Shape3& shape() const { return missing_.shape(); }
 
+    // Calls use(first, planes) for bands of planes, until one is not finite.
+    template <class Use>
+    void for_each_finite_band(const Use& use) {
+        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
+            is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
+            if (is_finite_) use(first, planes);
+        });
+    }
+
     template <class Use>
     void for_each_plane(const Use& use) {
-        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
+        for_each_finite_band([&](index_t first, const ConstImageView& planes) {
             parallel_for(planes.shape.z, threads_,
                          [&](index_t k, int) { use(plane_of(planes, k), first + k); });
         });
@@ -98,6 +110,7 @@ class Search {
         if (options_.no_data.find) {
             NoDataSearch search(shape());
             for_each_plane([&](const Plane& plane, index_t z) { search.add(plane, z); });
+            if (!is_finite_) return;
             found = search.find();
         }
         add_planes(found);
@@ -155,18 +168,20 @@ class Search {
     void find_hot_pixels(const PsfSharpness& sharpness) {
         if (std::isinf(sharpness.most)) return;
         MissingPixels hot(shape()), bad(shape());
-        CameraPixels camera(shape().y * shape().x, sharpness);
-        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
-            std::vector<Neighborhoods> pixels(static_cast<std::size_t>(planes.shape.z));
+        CameraPixels camera(shape().y, shape().x, sharpness);
+        for_each_finite_band([&](index_t first, const ConstImageView& planes) {
+            std::vector<std::vector<index_t>> found(static_cast<std::size_t>(planes.shape.z));
             parallel_for(planes.shape.z, threads_, [&](index_t k, int) {
-                const Plane plane = plane_of(planes, k);
-                Neighborhoods& of_plane = pixels[static_cast<std::size_t>(k)];
-                of_plane = neighborhoods_of(plane, left_out(first + k));
-                const auto found = outliers_of(of_plane, sharpness, Outliers::bright);
-                const std::lock_guard lock(mutex_);
-                for (const index_t i : found) hot.add(pixel_of(i, first + k));
+                const Neighborhoods pixels =
+                    neighborhoods_of(plane_of(planes, k), left_out(first + k));
+                found[static_cast<std::size_t>(k)] =
+                    outliers_of(pixels, sharpness, Outliers::bright);
             });
-            for (const Neighborhoods& of_plane : pixels) camera.add(of_plane);
+            for (index_t k = 0; k < planes.shape.z; ++k) {
+                const auto& of_plane = found[static_cast<std::size_t>(k)];
+                for (const index_t i : of_plane) hot.add(pixel_of(i, first + k));
+                camera.add(plane_of(planes, k), of_plane, left_out(first + k));
+            }
         });
         for (const index_t i : camera.find())
             for (index_t z = 0; z < shape().z; ++z) bad.add(pixel_of(i, z));
@@ -194,6 +209,7 @@ class Search {
     MissingPixelOptions options_;
     int threads_;
     std::mutex mutex_;
+    bool is_finite_ = true;
     MissingPixels missing_;
 };
 

@@ -133,7 +133,7 @@ class AllowedNoise {
 }  // namespace
 
 std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness& sharpness,
-                                 Outliers kinds) {
+                                 Outliers kind) {
     std::vector<index_t> found;
     std::vector<bool> is_outlier(pixels.values.size());
     // Outliers make the noise look larger, until they are known.
@@ -143,15 +143,15 @@ std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness
         const std::size_t before = found.size();
         for (std::size_t i = 0; noise.is_known() && i < pixels.values.size(); ++i) {
             const float around = pixels.means_without_brightest[i];
-            if (std::isnan(pixels.means[i]) || is_outlier[i]) continue;
+            if (std::isnan(around) || is_outlier[i]) continue;
             const auto above = [&](float value) {
                 return static_cast<double>(value) - noise.background();
             };
             const double light = above(pixels.values[i]), allowed = noise.at(around);
-            const bool is_hot = light - sharpness.most * std::max(0.0, above(around)) > allowed;
-            const bool is_dead = kinds == Outliers::bright_and_dark &&
-                                 sharpness.least * above(around) - light > allowed;
-            if (!is_hot && !is_dead) continue;
+            const double away = kind == Outliers::bright
+                                    ? light - sharpness.most * std::max(0.0, above(around))
+                                    : sharpness.least * above(around) - light;
+            if (away <= allowed) continue;
             is_outlier[i] = true;
             found.push_back(static_cast<index_t>(i));
         }
@@ -160,29 +160,39 @@ std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness
     return found;
 }
 
-void CameraPixels::add(const Neighborhoods& plane) {
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-        if (std::isnan(plane.means[i])) continue;
-        sums_[i].value += static_cast<double>(plane.values[i]);
-        sums_[i].mean += static_cast<double>(plane.means[i]);
-        sums_[i].mean_without_brightest += static_cast<double>(plane.means_without_brightest[i]);
-        ++planes_[i];
+void CameraPixels::add(const Plane& plane, const std::vector<index_t>& hot,
+                       const std::vector<bool>& left_out) {
+    std::vector<bool> is_hot(pixels_.size());
+    for (const index_t i : hot) is_hot[static_cast<std::size_t>(i)] = true;
+    for (std::size_t i = 0; i < pixels_.size(); ++i) {
+        if (!left_out.empty() && left_out[i]) continue;
+        Sums& sums = pixels_[i];
+        ++(is_hot[i] ? sums.hot_planes : sums.planes);
+        if (!is_hot[i]) sums.values += static_cast<double>(plane.pixels[i]);
     }
 }
 
 std::vector<index_t> CameraPixels::find() const {
     constexpr index_t fewest_planes = 5;
-    Neighborhoods pixels;
-    pixels.resize(sums_.size());
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-        const auto planes = static_cast<double>(planes_[i]);
-        const bool is_enough = planes_[i] >= fewest_planes;
-        pixels.values[i] = is_enough ? static_cast<float>(sums_[i].value / planes) : 0;
-        pixels.means[i] = is_enough ? static_cast<float>(sums_[i].mean / planes) : not_a_number;
-        pixels.means_without_brightest[i] =
-            static_cast<float>(sums_[i].mean_without_brightest / std::max(planes, 1.0));
+    std::vector<float> means(pixels_.size());
+    std::vector<bool> left_out(pixels_.size());
+    std::vector<index_t> found;
+    for (std::size_t i = 0; i < pixels_.size(); ++i) {
+        const Sums& sums = pixels_[i];
+        const bool is_hot = sums.hot_planes > sums.planes;
+        if (is_hot && sums.hot_planes >= fewest_planes) found.push_back(static_cast<index_t>(i));
+        left_out[i] = is_hot || sums.planes < fewest_planes;
+        if (!left_out[i])
+            means[i] = static_cast<float>(sums.values / static_cast<double>(sums.planes));
     }
-    return outliers_of(pixels, sharpness_, Outliers::bright_and_dark);
+    // Hot pixels would make their neighbors look dead.
+    for (const Outliers kind : {Outliers::bright, Outliers::dark})
+        for (const index_t i : outliers_of(
+                 neighborhoods_of({means.data(), height_, width_}, left_out), sharpness_, kind)) {
+            found.push_back(i);
+            left_out[static_cast<std::size_t>(i)] = true;
+        }
+    return found;
 }
 
 }  // namespace convolume::deconvolve

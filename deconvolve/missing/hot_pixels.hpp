@@ -28,32 +28,36 @@ struct Neighborhoods {
 /// mean NaN.
 Neighborhoods neighborhoods_of(const Plane& plane, const std::vector<bool>& left_out);
 
-enum class Outliers { bright, bright_and_dark };
+enum class Outliers { bright, dark };
 
 /// Returns the numbers of pixels that differ from their neighbors by more than noise and the PSF
 /// allow. The noise is that of pixels with equally bright neighbors.
 std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness& sharpness,
-                                 Outliers kinds);
+                                 Outliers kind);
 
 /// Pixels of a camera that are hot or dead in all planes.
 class CameraPixels {
   public:
-    CameraPixels(index_t pixels, const PsfSharpness& sharpness)
-        : sharpness_(sharpness),
-          sums_(static_cast<std::size_t>(pixels)),
-          planes_(static_cast<std::size_t>(pixels)) {}
+    CameraPixels(index_t height, index_t width, const PsfSharpness& sharpness)
+        : height_(height),
+          width_(width),
+          sharpness_(sharpness),
+          pixels_(static_cast<std::size_t>(height * width)) {}
 
-    void add(const Neighborhoods& plane);
+    /// Adds a plane, of which the pixels in `hot` are hot, and those in `left_out` are not used.
+    void add(const Plane& plane, const std::vector<index_t>& hot,
+             const std::vector<bool>& left_out);
     /// Returns their numbers in a plane. There are none unless there are several planes.
     std::vector<index_t> find() const;
 
   private:
     struct Sums {
-        double value = 0, mean = 0, mean_without_brightest = 0;
+        double values = 0;
+        index_t planes = 0, hot_planes = 0;
     };
+    index_t height_, width_;
     PsfSharpness sharpness_;
-    std::vector<Sums> sums_;
-    std::vector<index_t> planes_;  ///< number of planes that each sum is of
+    std::vector<Sums> pixels_;
 };
 
 }  // namespace convolume::deconvolve

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "core/views.hpp"
 
@@ -43,6 +44,23 @@ void MissingPixels::add(const Box3& box) {
     for (index_t z = box.begin.z; z < box.end.z; ++z)
         for (index_t y = box.begin.y; y < box.end.y; ++y)
             for (index_t x = box.begin.x; x < box.end.x; ++x) add(Index3{z, y, x});
+}
+
+void MissingPixels::add_mask(const ConstImageView& mask, const std::string& name) {
+    if (mask.shape != shape_)
+        throw InvalidArgument(message(name, " is ", to_string(mask.shape),
+                                      " (z×y×x), but the image is ", to_string(shape_),
+                                      ": give one volume of these extents"));
+    Volume plane({1, shape_.y, shape_.x}, PixelType::float32);
+    const index_t before = count_;
+    for (index_t z = 0; z < shape_.z; ++z) {
+        convert_pixels(subview(mask, {{z, 0, 0}, {z + 1, shape_.y, shape_.x}}), plane.view(), 0);
+        const float* value = plane.elements<float>();
+        for (index_t y = 0; y < shape_.y; ++y)
+            for (index_t x = 0; x < shape_.x; ++x)
+                if (*value++ == 0) add(Index3{z, y, x});
+    }
+    if (count_ > before) findings.push_back(message(count_ - before, " pixels are 0 in ", name));
 }
 
 void MissingPixels::add(const MissingPixels& other) {

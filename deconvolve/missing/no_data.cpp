@@ -176,21 +176,21 @@ void NoDataSearch::find_values(NoData& found) const {
     }
 }
 
-// Margins are rows or columns at an end that are darker than all others, behind a step that is
-// sharper than all others. Vignetting and specimens have no such steps.
+// Margins are two or more rows or columns at an end that are darker than all others, and about
+// equally dark, behind a step that is sharper than all others. An object that ends at the image's
+// edge makes no such step: blurred, it falls off most steeply at the edge itself.
 void NoDataSearch::find_margins(NoData& found) const {
     for (std::size_t axis = 0; axis < 2; ++axis) {
         const index_t extent = axis == 0 ? shape_.y : shape_.x;
         const index_t most = std::min(most_margin, extent / 4);
-        std::vector<float> levels(static_cast<std::size_t>(extent));
-        float planes = 0;
-        for (const PlaneFacts& plane : planes_) {
-            if (plane.constant) continue;
-            ++planes;
-            for (std::size_t i = 0; i < levels.size(); ++i) levels[i] += plane.levels[axis][i];
+        std::vector<float> levels, of_planes;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(extent); ++i) {
+            of_planes.clear();
+            for (const PlaneFacts& plane : planes_)
+                if (!plane.constant) of_planes.push_back(plane.levels[axis][i]);
+            if (!of_planes.empty()) levels.push_back(median_of(of_planes));
         }
-        if (planes == 0 || most == 0) continue;
-        for (float& level : levels) level /= planes;
+        if (levels.empty() || most == 0) continue;
         const auto inner = [&](index_t i) { return levels[static_cast<std::size_t>(i)]; };
         float darkest = inner(most), largest_step = 0;
         for (index_t i = most; i + 1 < extent - most; ++i) {
@@ -202,8 +202,14 @@ void NoDataSearch::find_margins(NoData& found) const {
             const auto level = [&](index_t i) { return inner(end == 0 ? i : extent - 1 - i); };
             index_t dark = 0;
             while (dark < most && level(dark) < darkest - least_step) ++dark;
-            if (dark > 0 && dark < most && level(dark) - level(dark - 1) > least_step)
-                found.margins[axis][end] = dark;
+            if (dark < 2 || dark == most) continue;
+            float low = level(0), high = level(0);
+            for (index_t i = 1; i < dark; ++i) {
+                low = std::min(low, level(i));
+                high = std::max(high, level(i));
+            }
+            const float step = level(dark) - high;
+            if (step > least_step && step > 2 * (high - low)) found.margins[axis][end] = dark;
         }
     }
 }

@@ -35,6 +35,8 @@ class CONVOLUME_API MissingPixels {
     /// Leaves out a pixel, or all pixels in a box.
     void add(const Index3& pixel);
     void add(const Box3& box);
+    /// Leaves out the pixels that are 0 in a mask of the same shape. `name` is that of the mask.
+    void add_mask(const ConstImageView& mask, const std::string& name);
     /// Leaves out what the other volume, of the same shape, leaves out.
     void add(const MissingPixels& other);
     /// Sets the pixels of `target` that are left out to missing_pixel. `target` is float32 and has

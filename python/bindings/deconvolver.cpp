@@ -17,6 +17,7 @@
 #include "bindings/released.hpp"
 #include "convolume/cache.hpp"
 #include "convolume/device.hpp"
+#include "convolume/missing_pixels.hpp"
 
 namespace convolume::python {
 
@@ -42,6 +43,8 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["light"] = report.light;
     facts["negative_pixels"] = report.negative_pixels;
     facts["saturated_pixels"] = report.saturated_pixels;
+    facts["missing_pixels"] = report.missing_pixels;
+    facts["is_filtered"] = report.is_filtered;
     facts["seconds"] = report.executed.seconds;
     facts["clamped_low"] = report.executed.clamped_low;
     facts["clamped_high"] = report.executed.clamped_high;
@@ -183,6 +186,41 @@ void bind_device_deconvolver(nb::module_& module) {
         nb::arg("max_gpu_bytes") = nb::none());
 }
 
+void bind_missing_pixels(nb::module_& module) {
+    module.attr("missing_pixel") = static_cast<double>(missing_pixel);
+    nb::class_<MissingPixels>(module, "MissingPixels")
+        .def_prop_ro("count", &MissingPixels::count)
+        .def_ro("findings", &MissingPixels::findings)
+        .def(
+            "mark",
+            [](const MissingPixels& self, const ReadArray& image, const WriteArray& target) {
+                ViewSource source(view(image));
+                const ImageView to = view(target);
+                MarkedSource(source, self).read_box(0, 0, {{0, 0, 0}, to.shape}, to);
+            },
+            "Copies an image to a float32 array, and marks what is missing.", nb::arg("image"),
+            nb::arg("target"));
+    module.def(
+        "find_missing_pixels",
+        [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
+           std::optional<double> no_data, bool hot_pixels, const std::optional<ReadArray>& mask,
+           std::optional<int> threads) {
+            const ConstImageView pixels = view(image), taps = view(psf);
+            std::optional<ConstImageView> kept;
+            if (mask) kept = view(*mask);
+            const nb::gil_scoped_release released;
+            ViewSource source(pixels);
+            MissingPixels found =
+                find_missing_pixels(source, 0, 0, sharpness_of(taps),
+                                    {{find_no_data, no_data}, hot_pixels}, threads.value_or(0));
+            if (kept) found.add_mask(*kept, "the mask");
+            return found;
+        },
+        "Returns the pixels of an image that a deconvolution leaves out.", nb::arg("image"),
+        nb::arg("psf"), nb::arg("find_no_data"), nb::arg("no_data").none(), nb::arg("hot_pixels"),
+        nb::arg("mask").none(), nb::arg("threads").none());
+}
+
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
@@ -257,6 +295,8 @@ void bind_deconvolver(nb::module_& module) {
         nb::arg("psfs"), nb::arg("depths_um"), nb::arg("centers"), nb::arg("options"),
         nb::arg("engines"));
     bind_device_deconvolver(module);
+    bind_missing_pixels(module);
+    module.attr("filtered_iterations") = filtered_iterations;
 }
 
 }  // namespace convolume::python

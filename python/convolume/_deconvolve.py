@@ -30,13 +30,15 @@ from ._psf import (
     prepared_kernel,
     psfs_of,
     warn_of_background,
+    warn_of_filter,
     warn_of_psf,
     warn_of_saturation,
     warn_of_unknown_voxels,
 )
 from ._run import byte_size, engines, log_plan, progress_bar
 
-_COUNTS = ("negative_pixels", "saturated_pixels", "seconds", "clamped_low", "clamped_high")  # facts that add up
+_COMPARE_ALL = ("nnls", "wiener")  # methods without a likelihood of photons
+_COUNTS = ("negative_pixels", "saturated_pixels", "missing_pixels", "seconds", "clamped_low", "clamped_high")  # facts that add up
 
 class Deconvolver:
     """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called
@@ -94,7 +96,13 @@ class Deconvolver:
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
         makes no difference to methods "nnls" and "wiener".
     saturation : float, optional
-        Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
+        Pixels of at least this value are lower bounds, which more light does not contradict. Methods "nnls" and
+        "wiener" do not offer it.
+    no_data : float, "auto" or "off"
+        Pixels without data, which are left out: those of one value. "auto" finds regions of one value that photons
+        cannot repeat, and margins darker than all else. Methods "nnls" and "wiener" compare all pixels.
+    hot_pixels : "auto" or "off"
+        "auto" leaves out pixels that are brighter beside their neighbors than the PSF allows, and dead ones.
     coarse_start : int, optional
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
         reach the same quality sooner. With ``stop="auto"`` it is the largest number, and the search finds that of each
@@ -165,18 +173,19 @@ class Deconvolver:
         at_depths = arguments.get("depths") is not None
         self._cores = ([self._core_at_depths()] if at_depths
                        else [self._core_of(number) for number in range(len(self._psfs))])
+        self._marked_cores: dict[int, _core.Deconvolver] = {}  # for images with missing pixels, by their PSFs
         self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self._report: Mapping[str, Any] = MappingProxyType({})
         log_plan(lambda: self.plan, arguments)
 
-    def _core_of(self, number: int) -> _core.Deconvolver:
-        """Plans for one of the PSFs."""
+    def _core_of(self, number: int, marked: bool = False) -> _core.Deconvolver:
+        """Plans for one of the PSFs. With `marked`, images may have missing pixels."""
         taps = self._psfs[number].taps
         plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
-        return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(number),
-                    engines(self._arguments))
+        return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
+                    self._options_of(number, marked=marked), engines(self._arguments))
 
-    def _core_at_depths(self) -> _core.Deconvolver:
+    def _core_at_depths(self, marked: bool = False) -> _core.Deconvolver:
         """Plans for PSFs at depths."""
         taps, centers = [], []
         for psf in self._psfs:
@@ -185,12 +194,42 @@ class Deconvolver:
             centers.append(_core.center_index(
                 _core.Options(origin=center_of(psf.origin if in_order else "middle", 3)), taps[-1]))
         return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
-                                           self._options_of(0), engines(self._arguments))
+                                           self._options_of(0, marked=marked), engines(self._arguments))
 
-    def _options_of(self, number: int, on_gpu: bool = False) -> _core.DeconvolveOptions:
+    def _options_of(self, number: int, on_gpu: bool = False, marked: bool = False) -> _core.DeconvolveOptions:
         given = self._arguments if on_gpu else with_search(self._arguments, triple_of(self.image_shape)[0])
         arguments = {**given, "origin": self._psfs[number].origin}
+        if marked:
+            arguments["image_dtype"] = None
+            if arguments.get("saturation") is None:
+                arguments["saturation"] = _core.missing_pixel
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
+
+    def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None
+                ) -> tuple[_core.Deconvolver, np.ndarray, list[str]]:
+        """Returns the plan for an image, the image with its missing pixels marked, and what is missing."""
+        if self._arguments.get("method", "rl") in _COMPARE_ALL:
+            if mask is not None:
+                raise InvalidArgument(f"method={self._arguments['method']!r} compares all pixels: leave mask out, or "
+                                      "choose another method")
+            return self._cores[number], image, []
+        if image.dtype.kind == "c":  # which the plan refuses
+            return self._cores[number], image, []
+        no_data, hot_pixels = self._arguments.get("no_data", "auto"), self._arguments.get("hot_pixels", "auto")
+        if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
+            raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
+        taps = self._psfs[number].taps
+        missing = _core.find_missing_pixels(image, taps.reshape(triple_of(taps.shape)), no_data == "auto",
+                                            None if isinstance(no_data, str) else float(no_data),
+                                            hot_pixels == "auto", mask, self._arguments.get("workers"))
+        if missing.count == 0:
+            return self._cores[number], image, []
+        if number not in self._marked_cores:
+            at_depths = self._arguments.get("depths") is not None
+            self._marked_cores[number] = self._core_at_depths(True) if at_depths else self._core_of(number, True)
+        marked = np.empty(image.shape, np.float32)
+        missing.mark(image, marked)
+        return self._marked_cores[number], marked, missing.findings
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         return _planned, (self.image_shape, self._psfs, self._arguments)
@@ -232,6 +271,8 @@ class Deconvolver:
         dtype : type, optional
             Type of the result. Integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how many were
             clamped.
+        mask : array of one image's shape, optional
+            Pixels that are 0 or False there are left out: they say nothing of the object.
         start : array of the image's shape, optional
             First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional
@@ -267,12 +308,17 @@ class Deconvolver:
         starts = None if first is None else batch.of(first)
         if self._arguments.get("saturation") is None:
             warn_of_saturation(pixels)
+        mask = None if run.get("mask") is None else np.ascontiguousarray(np.asarray(run["mask"]) != 0, np.uint8)
+        if mask is not None and mask.shape != self.image_shape:
+            raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, "
+                                  f"{self.image_shape}")
         deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         deviations = None if deviation is None else batch.of(deviation)
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
-                core, source, target = self._cores[psf_number], sources[index], targets[index]
+                core, source, left_out = self._marked(psf_number, sources[index], mask)
+                target = targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
                 second = None if deviations is None else deviations[index]
                 facts, accepted = self._execute(
@@ -281,7 +327,7 @@ class Deconvolver:
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)
                     facts |= {"clamped_low": low, "clamped_high": high}
-                reports.append(facts)
+                reports.append(facts | {"left_out": left_out})
         self._finish(reports, result.dtype)
         given = out if out is not None else result if pixels is image else give_back(result, image)
         if deviation is None:
@@ -313,6 +359,8 @@ class Deconvolver:
                 merged[name] = sum(one.get(name, 0) for one in reports)
         self._report = MappingProxyType(merged)
         warn_of_background(reports)
+        if any(one.get("is_filtered") for one in reports):
+            warn_of_filter(self._arguments)
         if merged.get("negative_pixels", 0) > 0:
             warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
         if self._arguments.get("uncertainty") and not all(one["has_gain"] for one in reports):
@@ -413,10 +461,10 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
         Weight of the total variation (Dey 2006); 0 is without, "auto" chooses it from the image's noise.
     depths : sequence of floats, optional
         Depths of several PSFs, see :class:`Deconvolver`.
-    axes, channel_axis, callback, out, dtype, progress
+    axes, channel_axis, mask, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, uncertainty, seed, device,
-    workers, max_host_mem, max_gpu_mem, fft
+    spacing, acceleration, background, edges, origin, stop, saturation, no_data, hot_pixels, coarse_start, uncertainty,
+    seed, device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`Deconvolver`.
 
     Returns

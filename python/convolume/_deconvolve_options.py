@@ -36,6 +36,8 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
     spacing: Sequence[float | None] | None
     stop: float | Literal["auto"] | None
     saturation: float | None
+    no_data: float | Literal["auto", "off"]
+    hot_pixels: Literal["auto", "off"]
     coarse_start: int | None
 
 
@@ -76,6 +78,7 @@ class CallKeywords(TypedDict, total=False):
     channel_axis: int | None
     dtype: Any
     start: Any
+    mask: Any
     callback: Callback | None
     progress: Progress
     stream: Any
@@ -88,6 +91,7 @@ class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKe
     channel_axis: int | None
     out: Any
     dtype: Any
+    mask: Any
     callback: Callback | None
     progress: Progress
 
@@ -106,7 +110,8 @@ class WienerKeywords(_ModelKeywords, _UncertaintyKeywords, total=False):
 
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, **others)
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, no_data="auto",
+                       hot_pixels="auto", **others)
 
 
 def searches(options: Mapping[str, Any]) -> bool:
@@ -135,7 +140,7 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     if isinstance(stop, bool) or isinstance(stop, int | float) and not 0 <= stop < 1:
         raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
-           if name not in Devices.__annotations__ and name != "depths"}
+           if name not in Devices.__annotations__ and name not in ("depths", "no_data", "hot_pixels")}
     for name in ("iterations", "coarse_start"):
         if own.get(name, 0) is None:
             del own[name]

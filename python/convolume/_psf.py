@@ -2,7 +2,7 @@
 """Kernels and PSFs brought to the voxels of an image, and what is doubtful about images and PSFs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core, _xarray
 from ._arrays import readable
+from ._deconvolve_options import searches
 from ._device import is_on_gpu, to_host
 from ._errors import InvalidArgument, warn
 from ._image import Image
@@ -137,6 +138,15 @@ def warn_of_saturation(pixels: np.ndarray) -> None:
     if count >= _HOT_PIXELS and count >= _NOTICEABLE * pixels.size:
         warn(f"{count} pixels ({100 * count / pixels.size:.2g} %) are saturated, at {full:.9g}: what is there comes "
              f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
+
+
+def warn_of_filter(options: Mapping[str, Any]) -> None:
+    """Issues the warning of an image whose noise is not that of photons."""
+    warn("neighboring pixels share their noise: the image was filtered, resampled, denoised or compressed, and its "
+         "noise does not tell how many photons it has"
+         + (f"; the usual {_core.filtered_iterations} iterations were taken, not those that held-out photons find; "
+            "restore the image as it was recorded, or give iterations=…" if searches(options)
+            else "; give gain=…, or restore the image as it was recorded"))
 
 
 def _doubtful_light(report: dict[str, Any]) -> float:

@@ -157,7 +157,8 @@ def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
     manifest = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())
     found = manifest["found"]
     assert set(found) == {"background", "offset", "iterations"} and 1 <= found["iterations"] <= 40
-    whole = convolume.Deconvolver(image.shape, psf, acceleration="none", device="cpu", **found)(image)
+    # No PSF makes the step between both halves, beside which pixels may look hot.
+    whole = convolume.Deconvolver(image.shape, psf, acceleration="none", device="cpu", hot_pixels="off", **found)(image)
     assert_close(convolume.open(tmp_path / "b.zarr"), whole, 0.01)
     with pytest.raises(ValueError, match="rlgc"):
         convolume.process(image, tmp_path / "c.zarr", "deconvolve", kernel=psf, method="rlgc")

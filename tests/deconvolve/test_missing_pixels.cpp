@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pixels without data, hot pixels, and noise that neighbors share, in recordings of a blurred
+// specimen with the noise of photons and an offset of the camera.
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "convolume/missing_pixels.hpp"
+#include "convolume/volume.hpp"
+#include "deconvolve/photons.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+const Shape3 shape{8, 96, 112};
+
+// A PSF whose planes have a standard deviation of `width` pixels.
+Array gaussian_psf(double width) {
+    Array psf({3, 9, 9});
+    for (index_t z = 0; z < 3; ++z)
+        for (index_t y = 0; y < 9; ++y)
+            for (index_t x = 0; x < 9; ++x)
+                psf(z, y, x) = std::exp(-(std::pow(static_cast<double>(z - 1), 2) +
+                                          std::pow(static_cast<double>(y - 4) / width, 2) +
+                                          std::pow(static_cast<double>(x - 4) / width, 2)) /
+                                        2);
+    return psf;
+}
+
+// Points and rods of a specimen, blurred, with the noise of photons, as uint16 counts above 100.
+Volume recording(double width, double photons, bool has_points, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    Array object(shape);
+    std::uniform_int_distribution<index_t> z(0, shape.z - 1), y(4, shape.y - 5), x(4, shape.x - 5);
+    for (int k = 0; k < 60; ++k) {
+        const Index3 at{z(random), y(random), x(random)};
+        for (index_t i = 0; i < (has_points ? 1 : 40); ++i)
+            if (at.x + i < shape.x - 4) object(at.z, at.y, at.x + i) += photons * 4 * width;
+    }
+    Array psf = gaussian_psf(width);
+    double sum = 0;
+    for (const Complex& tap : psf.values) sum += tap.real();
+    for (Complex& tap : psf.values) tap /= sum;
+    const Array blurred =
+        oracle_convolve(object, psf, {Mode::same, {}, Operation::convolve, {1, 4, 4}});
+    Volume image(shape, PixelType::uint16);
+    auto* const pixels = image.elements<std::uint16_t>();
+    for (index_t i = 0; i < element_count(shape); ++i) {
+        const double light = blurred.values[static_cast<std::size_t>(i)].real() + 3;
+        std::poisson_distribution<int> count(light);
+        pixels[i] = static_cast<std::uint16_t>(100 + 2 * count(random));
+    }
+    return image;
+}
+
+MissingPixels missing_of(const Volume& image, const Array& psf,
+                         const MissingPixelOptions& options = {}) {
+    ViewSource source(image.view());
+    const Volume taps = to_volume(psf, PixelType::float32);
+    return find_missing_pixels(source, 0, 0, sharpness_of(taps.view()), options, 2);
+}
+
+void set(Volume& image, const Box3& box, std::uint16_t value) {
+    for (index_t z = box.begin.z; z < box.end.z; ++z)
+        for (index_t y = box.begin.y; y < box.end.y; ++y)
+            for (index_t x = box.begin.x; x < box.end.x; ++x)
+                image.view().at<std::uint16_t>(z, y, x) = value;
+}
+
+// Whether exactly the pixels in the box are missing.
+bool is_box(const MissingPixels& missing, const Box3& box) {
+    return missing.count() == element_count(box.shape()) && missing.contains(box.begin) &&
+           missing.contains({box.end.z - 1, box.end.y - 1, box.end.x - 1});
+}
+
+}  // namespace
+
+TEST_CASE("missing pixels: sharp and blurred specimens have none, at any number of photons") {
+    for (const double width : {0.5, 0.8, 1.2, 2.5})
+        for (const double photons : {3.0, 30.0, 1000.0})
+            for (const bool has_points : {false, true})
+                for (const double factor : {1.0, 1.4}) {
+                    // A PSF that is too wide does not allow points of one pixel.
+                    if (width < 0.8 && factor > 1) continue;
+                    INFO("width " << width << ", photons " << photons << ", points " << has_points
+                                  << ", PSF too wide by " << factor);
+                    const MissingPixels found = missing_of(recording(width, photons, has_points, 7),
+                                                           gaussian_psf(factor * width));
+                    CHECK(found.count() == 0);
+                    CHECK(found.findings.empty());
+                }
+}
+
+TEST_CASE("missing pixels: planes, boxes, margins and a value without data are found") {
+    const Array psf = gaussian_psf(1.2);
+    const Volume clean = recording(1.2, 100, false, 8);
+    const auto with = [&](const std::function<void(Volume&)>& change,
+                          const MissingPixelOptions& options = {}) {
+        Volume image(shape, PixelType::uint16);
+        convert_pixels(clean.view(), image.view());
+        change(image);
+        return missing_of(image, psf, options);
+    };
+    for (const Box3& box :
+         {Box3{{0, 0, 0}, {1, 96, 112}}, Box3{{0, 0, 0}, {8, 3, 112}}, Box3{{0, 0, 0}, {8, 96, 5}},
+          Box3{{2, 20, 30}, {7, 35, 50}}, Box3{{0, 90, 0}, {8, 96, 112}}}) {
+        INFO(to_string(box.begin) << " to " << to_string(box.end));
+        const MissingPixels found = with([&](Volume& image) { set(image, box, 0); });
+        CHECK(is_box(found, box));
+        CHECK(found.findings.size() >= 1);
+        CHECK(with([&](Volume& image) { set(image, box, 0); }, {{false, {}}, false}).count() == 0);
+        CHECK(
+            is_box(with([&](Volume& image) { set(image, box, 77); }, {{false, 77.0}, false}), box));
+    }
+    // A rim that interpolation has mixed with 0.
+    const MissingPixels rim = with([&](Volume& image) {
+        for (index_t z = 0; z < shape.z; ++z)
+            for (index_t y = 0; y < shape.y; ++y)
+                for (const index_t x : {0, 1}) {
+                    auto& pixel = image.view().at<std::uint16_t>(z, y, x);
+                    pixel = static_cast<std::uint16_t>(pixel * 7 / 10);
+                }
+    });
+    CHECK(is_box(rim, {{0, 0, 0}, {8, 96, 2}}));
+    // A camera's largest value, and a level at which a program has cut off the background.
+    CHECK(with([&](Volume& image) {
+              for (index_t i = 0; i < element_count(shape); ++i) {
+                  auto& pixel = image.elements<std::uint16_t>()[i];
+                  pixel = std::min<std::uint16_t>(pixel, 130);
+              }
+          }).count() == 0);
+    CHECK(with([&](Volume& image) {
+              for (index_t i = 0; i < element_count(shape); ++i) {
+                  auto& pixel = image.elements<std::uint16_t>()[i];
+                  pixel = static_cast<std::uint16_t>(std::max(pixel - 112, 0));
+              }
+          }).count() == 0);
+}
+
+TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are found") {
+    const Array psf = gaussian_psf(1.2);
+    const auto found_at = [&](double photons, const std::vector<Index3>& places, int change,
+                              bool in_all_planes) {
+        Volume image = recording(1.2, photons, false, 9);
+        for (const Index3& at : places)
+            for (index_t z = 0; z < shape.z; ++z)
+                if (in_all_planes || z == at.z) {
+                    auto& pixel = image.view().at<std::uint16_t>(z, at.y, at.x);
+                    pixel = static_cast<std::uint16_t>(std::max(0, pixel + change));
+                }
+        const MissingPixels missing = missing_of(image, psf);
+        CHECK(missing.count() ==
+              static_cast<index_t>(places.size()) * (in_all_planes ? shape.z : 1));
+        for (const Index3& at : places) {
+            INFO(to_string(at));
+            CHECK(missing.contains(at));
+        }
+    };
+    const std::vector<Index3> places{
+        {3, 20, 20}, {1, 0, 0}, {5, 50, 70}, {5, 50, 72}, {7, 95, 111}};
+    found_at(100, places, 20000, false);
+    found_at(100, places, 20000, true);
+    // In an image without a specimen.
+    found_at(0, places, 30, true);
+    found_at(0, places, -100, true);
+}
+
+TEST_CASE("missing pixels: images that are not finite, small or constant have none") {
+    const Array psf = gaussian_psf(1);
+    for (const Shape3& small :
+         {Shape3{1, 1, 1}, Shape3{1, 1, 40}, Shape3{2, 3, 4}, Shape3{5, 1, 9}}) {
+        Volume image(small, PixelType::float32);
+        CHECK(missing_of(image, psf).count() == 0);
+        image.elements<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+        CHECK(missing_of(image, psf).count() == 0);
+        image.elements<float>()[0] = std::numeric_limits<float>::infinity();
+        CHECK(missing_of(image, psf).count() == 0);
+    }
+}
+
+TEST_CASE("missing pixels: a mask and marks") {
+    MissingPixels missing({2, 3, 5});
+    missing.add(Index3{1, 2, 4});
+    missing.add(Index3{1, 2, 4});
+    CHECK(missing.count() == 1);
+    Volume mask({2, 3, 5}, PixelType::uint8);
+    for (index_t i = 0; i < 30; ++i) mask.elements<std::uint8_t>()[i] = i != 7;
+    missing.add_mask(mask.view(), "the mask");
+    CHECK(missing.count() == 2);
+    CHECK(missing.contains({0, 1, 2}));
+    CHECK(missing.findings == std::vector<std::string>{"1 pixels are 0 in the mask"});
+    CHECK_THROWS_AS(missing.add_mask(to_volume(Array({1, 3, 5}), PixelType::uint8).view(), "m"),
+                    InvalidArgument);
+    const Volume image = to_volume(Array({2, 3, 5}), PixelType::uint16);
+    ViewSource source(image.view());
+    MarkedSource marked(source, missing);
+    CHECK(marked.format().type == PixelType::float32);
+    Volume box({1, 2, 3}, PixelType::float32);
+    marked.read_box(0, 0, {{0, 1, 1}, {1, 3, 4}}, box.view());
+    for (index_t i = 0; i < 6; ++i) CHECK(box.elements<float>()[i] == (i == 1 ? missing_pixel : 0));
+}
+
+TEST_CASE("noise of photons is white, that of resampled and filtered images is not") {
+    const Volume image = recording(1.2, 100, false, 10);
+    const auto noise = deconvolve::estimate_photon_scale(image.view(), 2);
+    REQUIRE(noise);
+    CHECK_FALSE(noise->is_filtered);
+    CHECK(noise->gain == Approx(0.5).epsilon(0.2));
+    Volume shifted(shape, PixelType::float32), smoothed(shape, PixelType::float32);
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const auto at = [&](index_t i) {
+                    return static_cast<float>(image.view().at<std::uint16_t>(
+                        z, y, std::clamp<index_t>(i, 0, shape.x - 1)));
+                };
+                shifted.view().at<float>(z, y, x) = (at(x) + at(x + 1)) / 2;
+                smoothed.view().at<float>(z, y, x) = (at(x - 1) + at(x) + at(x + 1)) / 3;
+            }
+    for (const Volume* mixed : {&shifted, &smoothed}) {
+        const auto found = deconvolve::estimate_photon_scale(mixed->view(), 2);
+        REQUIRE(found);
+        CHECK(found->is_filtered);
+        CHECK(found->offset == Approx(100).margin(3));
+    }
+}
