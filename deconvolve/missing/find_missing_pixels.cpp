@@ -169,11 +169,12 @@ class Search {
         if (std::isinf(sharpness.most)) return;
         MissingPixels hot(shape()), bad(shape());
         CameraPixels camera(shape().y, shape().x, sharpness);
+        std::vector<Neighborhoods> of_threads(static_cast<std::size_t>(threads_));
         for_each_finite_band([&](index_t first, const ConstImageView& planes) {
             std::vector<std::vector<index_t>> found(static_cast<std::size_t>(planes.shape.z));
-            parallel_for(planes.shape.z, threads_, [&](index_t k, int) {
-                const Neighborhoods pixels =
-                    neighborhoods_of(plane_of(planes, k), left_out(first + k));
+            parallel_for(planes.shape.z, threads_, [&](index_t k, int thread) {
+                Neighborhoods& pixels = of_threads[static_cast<std::size_t>(thread)];
+                compare_neighbors(plane_of(planes, k), left_out(first + k), pixels);
                 found[static_cast<std::size_t>(k)] =
                     outliers_of(pixels, sharpness, Outliers::bright);
             });

@@ -16,57 +16,100 @@ namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-// Pixels are grouped by the brightness of their neighbors: four groups an octave.
-constexpr int groups_per_octave = 4, octaves = 16;
-constexpr std::size_t groups = groups_per_octave * octaves;
+// Pixels are grouped by the brightness of their neighbors: four groups an octave, which the
+// exponent and the first two bits of the mantissa of a float tell.
+constexpr std::size_t groups = 64;
 
-std::size_t group_of(double brightness, double most) {
+std::uint32_t octave_quarter_of(float brightness) {
+    return std::bit_cast<std::uint32_t>(brightness) >> 21;
+}
+
+std::size_t group_of(float brightness, float most) {
     if (!(brightness > 0)) return 0;
-    const double at = groups_per_octave * (octaves + std::log2(brightness / most));
-    return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(groups - 1)));
+    const auto below = static_cast<std::size_t>(octave_quarter_of(most)) -
+                       static_cast<std::size_t>(octave_quarter_of(std::min(brightness, most)));
+    return below < groups ? groups - 1 - below : 0;
 }
 
 }  // namespace
 
-Neighborhoods neighborhoods_of(const Plane& plane, const std::vector<bool>& left_out) {
-    Neighborhoods pixels;
-    pixels.resize(static_cast<std::size_t>(plane.count()));
-    const auto is_used = [&](index_t y, index_t x) {
-        return left_out.empty() || !left_out[static_cast<std::size_t>(y * plane.width + x)];
+namespace {
+
+struct NeighborMeans {
+    float of_all = not_a_number, without_brightest = not_a_number;
+};
+
+// Returns the means of the neighbors of pixel (y, x) that are used.
+NeighborMeans means_around(const Plane& plane, const std::vector<bool>& left_out, index_t y,
+                           index_t x) {
+    const auto is_used = [&](index_t j, index_t k) {
+        return left_out.empty() || !left_out[static_cast<std::size_t>(j * plane.width + k)];
     };
-    for (index_t y = 0; y < plane.height; ++y)
-        for (index_t x = 0; x < plane.width; ++x) {
-            const auto i = static_cast<std::size_t>(y * plane.width + x);
-            pixels.values[i] = plane.at(y, x);
-            float sum = 0, most = -std::numeric_limits<float>::infinity();
-            int count = 0;
-            for (index_t j = std::max<index_t>(0, y - 1); j <= std::min(plane.height - 1, y + 1);
-                 ++j)
-                for (index_t k = std::max<index_t>(0, x - 1); k <= std::min(plane.width - 1, x + 1);
-                     ++k) {
-                    if ((j == y && k == x) || !is_used(j, k)) continue;
-                    sum += plane.at(j, k);
-                    most = std::max(most, plane.at(j, k));
-                    ++count;
-                }
-            const bool is_compared = count > 1 && is_used(y, x);
-            pixels.means[i] = is_compared ? sum / static_cast<float>(count) : not_a_number;
-            pixels.means_without_brightest[i] =
-                is_compared ? (sum - most) / static_cast<float>(count - 1) : not_a_number;
+    float sum = 0, most = -std::numeric_limits<float>::infinity();
+    int count = 0;
+    for (index_t j = std::max<index_t>(0, y - 1); j <= std::min(plane.height - 1, y + 1); ++j)
+        for (index_t k = std::max<index_t>(0, x - 1); k <= std::min(plane.width - 1, x + 1); ++k) {
+            if ((j == y && k == x) || !is_used(j, k)) continue;
+            sum += plane.at(j, k);
+            most = std::max(most, plane.at(j, k));
+            ++count;
         }
-    return pixels;
+    if (count < 2 || !is_used(y, x)) return {};
+    return {sum / static_cast<float>(count), (sum - most) / static_cast<float>(count - 1)};
+}
+
+}  // namespace
+
+void compare_neighbors(const Plane& plane, const std::vector<bool>& left_out,
+                       Neighborhoods& pixels) {
+    const index_t width = plane.width;
+    pixels.values = plane.pixels;
+    pixels.means.resize(static_cast<std::size_t>(plane.count()));
+    // Sums and largest pixels of columns of three, for pixels that have all neighbors.
+    std::vector<float> sums(static_cast<std::size_t>(width)), largest(sums.size());
+    for (index_t y = 0; y < plane.height; ++y) {
+        float* const means = pixels.means.data() + y * width;
+        const auto compare = [&](index_t x) {
+            means[x] = means_around(plane, left_out, y, x).without_brightest;
+        };
+        const bool is_inside = left_out.empty() && y > 0 && y + 1 < plane.height && width > 2;
+        if (!is_inside) {
+            for (index_t x = 0; x < width; ++x) compare(x);
+            continue;
+        }
+        const float* const here = plane.pixels + y * width;
+        const float* const above = here - width;
+        const float* const below = here + width;
+        for (std::size_t x = 0; x < sums.size(); ++x) {
+            sums[x] = above[x] + here[x] + below[x];
+            largest[x] = std::max(std::max(above[x], here[x]), below[x]);
+        }
+        for (std::size_t x = 1; x + 1 < sums.size(); ++x) {
+            const float sum = sums[x - 1] + sums[x] + sums[x + 1] - here[x];
+            const float most =
+                std::max(std::max(largest[x - 1], largest[x + 1]), std::max(above[x], below[x]));
+            means[x] = (sum - most) / 7;
+        }
+        compare(0);
+        compare(width - 1);
+    }
 }
 
 namespace {
 
-// Noise allowed at each brightness of the neighbors.
+// Noise allowed at each brightness of the neighbors, from some of the pixels.
 class AllowedNoise {
   public:
     // Pixels that are outliers already are not counted.
     AllowedNoise(const Neighborhoods& pixels, const std::vector<bool>& is_outlier) {
+        // An odd distance meets all columns of a camera.
+        constexpr std::size_t enough_samples = 1 << 17;
+        const std::size_t count = pixels.means.size();
+        const std::size_t distance = count / enough_samples | 1;
         std::vector<float> dark;
         float most = -std::numeric_limits<float>::infinity();
-        for (const float mean : pixels.means_without_brightest) {
+        for (std::size_t i = 0; i < count; i += distance) {
+            const float mean = pixels.means[i];
             if (std::isnan(mean)) continue;
             dark.push_back(mean);
             most = std::max(most, mean);
@@ -74,37 +117,36 @@ class AllowedNoise {
         if (dark.size() < enough) return;
         const auto low = dark.begin() + static_cast<std::ptrdiff_t>(dark.size() / 100);
         std::nth_element(dark.begin(), low, dark.end());
-        background_ = static_cast<double>(*low);
-        brightest_ = static_cast<double>(most) - background_;
-        if (!(brightest_ > 0)) return;
+        background_ = *low;
+        brightest_ = most - background_;
+        if (!is_known()) return;
         std::array<std::vector<float>, groups> deviations;
-        for (std::size_t i = 0; i < pixels.values.size(); ++i) {
-            const float around = pixels.means_without_brightest[i];
+        for (std::size_t i = 0; i < count; i += distance) {
+            const float around = pixels.means[i];
             if (std::isnan(around) || is_outlier[i]) continue;
-            deviations[group_at(around)].push_back(std::abs(pixels.values[i] - around));
+            deviations[group_of(around - background_, brightest_)].push_back(
+                std::abs(pixels.values[i] - around));
         }
         set_allowed(deviations);
     }
 
     bool is_known() const { return brightest_ > 0; }
-    double background() const { return background_; }
-    double at(float around) const { return allowed_[group_at(around)]; }
+    float background() const { return background_; }
+    float at(float around) const { return allowed_[group_of(around - background_, brightest_)]; }
+    float least() const { return *std::min_element(allowed_.begin(), allowed_.end()); }
 
   private:
     // Deviations as rare as one in a hundred are seen, although fewer pixels are outliers. Noise
     // whose tails fall off exponentially, slower than those of Poisson's and normal distributions,
     // exceeds 5 times as much once in 10^10 pixels.
-    static constexpr double seen_share = 1e-2, factor = 5;
+    static constexpr double seen_share = 1e-2;
+    static constexpr float factor = 5;
     static constexpr std::size_t enough = 1000;
-
-    std::size_t group_at(float around) const {
-        return group_of(static_cast<double>(around) - background_, brightest_);
-    }
 
     // Groups of few pixels are joined from the brightest on, so that the little noise of dark
     // pixels is not allowed for bright ones.
     void set_allowed(const std::array<std::vector<float>, groups>& deviations) {
-        double allowed = std::numeric_limits<double>::infinity();
+        float allowed = std::numeric_limits<float>::infinity();
         std::vector<float> joined;
         std::size_t end = groups;
         for (std::size_t g = groups; g-- > 0;) {
@@ -115,9 +157,9 @@ class AllowedNoise {
                     static_cast<std::ptrdiff_t>(seen_share * static_cast<double>(joined.size()));
                 std::nth_element(joined.begin(), joined.begin() + at, joined.end(),
                                  std::greater<>());
-                allowed = factor * static_cast<double>(joined[static_cast<std::size_t>(at)]);
+                allowed = factor * joined[static_cast<std::size_t>(at)];
                 // Pixels without any deviation say nothing of their noise.
-                if (!(allowed > 0)) allowed = std::numeric_limits<double>::infinity();
+                if (!(allowed > 0)) allowed = std::numeric_limits<float>::infinity();
             }
             std::fill(allowed_.begin() + static_cast<std::ptrdiff_t>(g),
                       allowed_.begin() + static_cast<std::ptrdiff_t>(end), allowed);
@@ -126,8 +168,8 @@ class AllowedNoise {
         }
     }
 
-    double background_ = 0, brightest_ = 0;
-    std::array<double, groups> allowed_{};
+    float background_ = 0, brightest_ = 0;
+    std::array<float, groups> allowed_{};
 };
 
 }  // namespace
@@ -135,23 +177,24 @@ class AllowedNoise {
 std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness& sharpness,
                                  Outliers kind) {
     std::vector<index_t> found;
-    std::vector<bool> is_outlier(pixels.values.size());
+    std::vector<bool> is_outlier(pixels.means.size());
     // Outliers make the noise look larger, until they are known.
     constexpr int most_rounds = 4;
     for (int round = 0; round < most_rounds; ++round) {
         const AllowedNoise noise(pixels, is_outlier);
+        if (!noise.is_known()) break;
         const std::size_t before = found.size();
-        for (std::size_t i = 0; noise.is_known() && i < pixels.values.size(); ++i) {
-            const float around = pixels.means_without_brightest[i];
-            if (std::isnan(around) || is_outlier[i]) continue;
-            const auto above = [&](float value) {
-                return static_cast<double>(value) - noise.background();
-            };
-            const double light = above(pixels.values[i]), allowed = noise.at(around);
-            const double away = kind == Outliers::bright
-                                    ? light - sharpness.most * std::max(0.0, above(around))
-                                    : sharpness.least * above(around) - light;
-            if (away <= allowed) continue;
+        const auto sharpest =
+            static_cast<float>(kind == Outliers::bright ? sharpness.most : sharpness.least);
+        const float sign = kind == Outliers::bright ? 1 : -1;
+        const float background = noise.background(), least = noise.least();
+        for (std::size_t i = 0; i < pixels.means.size(); ++i) {
+            const float around = pixels.means[i];
+            const float light = pixels.values[i] - background;
+            const float away = sign * (light - sharpest * std::max(0.0F, around - background));
+            if (!(away > least) || is_outlier[i] || std::isnan(around) ||
+                !(away > noise.at(around)))
+                continue;
             is_outlier[i] = true;
             found.push_back(static_cast<index_t>(i));
         }
@@ -186,12 +229,14 @@ std::vector<index_t> CameraPixels::find() const {
             means[i] = static_cast<float>(sums.values / static_cast<double>(sums.planes));
     }
     // Hot pixels would make their neighbors look dead.
-    for (const Outliers kind : {Outliers::bright, Outliers::dark})
-        for (const index_t i : outliers_of(
-                 neighborhoods_of({means.data(), height_, width_}, left_out), sharpness_, kind)) {
+    Neighborhoods pixels;
+    for (const Outliers kind : {Outliers::bright, Outliers::dark}) {
+        compare_neighbors({means.data(), height_, width_}, left_out, pixels);
+        for (const index_t i : outliers_of(pixels, sharpness_, kind)) {
             found.push_back(i);
             left_out[static_cast<std::size_t>(i)] = true;
         }
+    }
     return found;
 }
 
@@ -212,14 +257,15 @@ PsfSharpness sharpness_of(const ConstImageView& psf) {
     const Volume& constant = samples;
     for (index_t z = 0; z < shape.z; ++z) {
         const deconvolve::Plane plane = deconvolve::plane_of(constant.view(), z);
-        const deconvolve::Neighborhoods pixels = deconvolve::neighborhoods_of(plane, {});
-        for (std::size_t i = 0; i < pixels.values.size(); ++i) {
-            const auto value = static_cast<double>(pixels.values[i]);
-            const auto mean = static_cast<double>(pixels.means[i]);
-            const auto trimmed = static_cast<double>(pixels.means_without_brightest[i]);
-            if (value >= least_share * peak) range.most = std::max(range.most, value / trimmed);
-            if (mean >= least_share * peak) range.least = std::min(range.least, value / mean);
-        }
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const auto means = deconvolve::means_around(plane, {}, y, x);
+                const auto value = static_cast<double>(plane.at(y, x));
+                const auto mean = static_cast<double>(means.of_all);
+                const auto trimmed = static_cast<double>(means.without_brightest);
+                if (value >= least_share * peak) range.most = std::max(range.most, value / trimmed);
+                if (mean >= least_share * peak) range.least = std::min(range.least, value / mean);
+            }
     }
     if (!(range.most > 0)) range.most = std::numeric_limits<double>::infinity();
     range.least = std::clamp(range.least, 0.0, 1.0);

@@ -11,22 +11,18 @@
 
 namespace convolume::deconvolve {
 
-/// Values of pixels and means of their neighbors, in C order. One hot pixel does not disturb the
-/// means without the brightest neighbor.
+/// The pixels of a plane, and for each the mean of its neighbors without the brightest of them: one
+/// hot pixel does not disturb it. NaN for pixels that are left out or have fewer than two
+/// neighbors.
 struct Neighborhoods {
-    std::vector<float> values, means, means_without_brightest;
-
-    void resize(std::size_t count) {
-        values.resize(count);
-        means.resize(count);
-        means_without_brightest.resize(count);
-    }
+    const float* values = nullptr;  ///< those of the plane
+    std::vector<float> means;
 };
 
 /// Compares each pixel of a plane with its neighbors. `left_out` says which pixels are not used; it
-/// may be empty. Pixels that are left out or have fewer than two neighbors get the
-/// mean NaN.
-Neighborhoods neighborhoods_of(const Plane& plane, const std::vector<bool>& left_out);
+/// may be empty.
+void compare_neighbors(const Plane& plane, const std::vector<bool>& left_out,
+                       Neighborhoods& pixels);
 
 enum class Outliers { bright, dark };
 

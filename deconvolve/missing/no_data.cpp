@@ -15,16 +15,35 @@ constexpr index_t least_run = 8;
 /// Most pixels of a margin.
 constexpr index_t most_margin = 8;
 
-// Calls use(begin, end) for each run of equal pixels: first[begin * stride], … A line that is
-// shorter than the least run is one if all its pixels are equal.
+// A run of equal pixels from (y, x) on, along y or x.
+struct Run {
+    index_t y, x, count;
+    bool is_along_y;
+};
+
+// Calls use(run) for each run. A line that is shorter than the least run is one if all its pixels
+// are equal.
 template <class Use>
-void for_each_run(const float* first, index_t stride, index_t count, const Use& use) {
-    const index_t least = std::min(least_run, count);
-    for (index_t begin = 0; begin < count;) {
-        index_t end = begin + 1;
-        while (end < count && first[end * stride] == first[begin * stride]) ++end;
-        if (end - begin >= least && end - begin > 1) use(begin, end);
-        begin = end;
+void for_each_run(const Plane& plane, const Use& use) {
+    const index_t least_x = std::max<index_t>(2, std::min(least_run, plane.width));
+    const index_t least_y = std::max<index_t>(2, std::min(least_run, plane.height));
+    std::vector<index_t> first(static_cast<std::size_t>(plane.width));  // row of each column's run
+    for (index_t y = 0; y <= plane.height; ++y) {
+        const float* const row = plane.pixels + y * plane.width;
+        const bool is_beyond = y == plane.height;
+        for (index_t x = 0; y > 0 && x < plane.width; ++x) {
+            if (!is_beyond && row[x] == row[x - plane.width]) continue;
+            index_t& begin = first[static_cast<std::size_t>(x)];
+            if (y - begin >= least_y) use(Run{begin, x, y - begin, true});
+            begin = y;
+        }
+        if (is_beyond) break;
+        for (index_t begin = 0; begin < plane.width;) {
+            index_t end = begin + 1;
+            while (end < plane.width && row[end] == row[begin]) ++end;
+            if (end - begin >= least_x) use(Run{y, begin, end - begin, false});
+            begin = end;
+        }
     }
 }
 
@@ -69,36 +88,31 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
         }
         borders.outward.push_back(outward);
     };
-    for (index_t y = 0; y < plane.height; ++y)
-        for_each_run(plane.pixels + y * plane.width, 1, plane.width,
-                     [&](index_t begin, index_t end) {
-                         Borders& borders = facts.runs[plane.at(y, begin)];
-                         borders.pixels += end - begin;
-                         step(borders, y, begin, 0, -1);
-                         step(borders, y, end - 1, 0, 1);
-                         step(borders, y, (begin + end) / 2, -1, 0);
-                         step(borders, y, (begin + end) / 2, 1, 0);
-                     });
-    for (index_t x = 0; x < plane.width; ++x)
-        for_each_run(plane.pixels + x, plane.width, plane.height, [&](index_t begin, index_t end) {
-            Borders& borders = facts.runs[plane.at(begin, x)];
-            borders.pixels += end - begin;
-            step(borders, begin, x, -1, 0);
-            step(borders, end - 1, x, 1, 0);
-            step(borders, (begin + end) / 2, x, 0, -1);
-            step(borders, (begin + end) / 2, x, 0, 1);
-        });
+    for_each_run(plane, [&](const Run& run) {
+        Borders& borders = facts.runs[plane.at(run.y, run.x)];
+        borders.pixels += run.count;
+        const index_t dy = run.is_along_y ? 1 : 0, dx = 1 - dy;
+        const index_t last = run.count - 1, middle = run.count / 2;
+        step(borders, run.y, run.x, -dy, -dx);
+        step(borders, run.y + dy * last, run.x + dx * last, dy, dx);
+        step(borders, run.y + dy * middle, run.x + dx * middle, -dx, -dy);
+        step(borders, run.y + dy * middle, run.x + dx * middle, dx, dy);
+    });
 
+    // Dark levels of rows and columns, from some of their pixels.
     constexpr double dark_share = 0.25;
+    constexpr index_t enough = 128;
+    const index_t step_y = std::max<index_t>(1, plane.height / enough);
+    const index_t step_x = std::max<index_t>(1, plane.width / enough);
     std::vector<float> line;
     for (index_t y = 0; y < plane.height; ++y) {
-        line.assign(plane.pixels + y * plane.width, plane.pixels + (y + 1) * plane.width);
+        line.clear();
+        for (index_t x = 0; x < plane.width; x += step_x) line.push_back(plane.at(y, x));
         facts.levels[0].push_back(quantile(line, dark_share));
     }
-    line.resize(static_cast<std::size_t>(plane.height));
     for (index_t x = 0; x < plane.width; ++x) {
-        for (index_t y = 0; y < plane.height; ++y)
-            line[static_cast<std::size_t>(y)] = plane.at(y, x);
+        line.clear();
+        for (index_t y = 0; y < plane.height; y += step_y) line.push_back(plane.at(y, x));
         facts.levels[1].push_back(quantile(line, dark_share));
     }
 }
@@ -223,17 +237,11 @@ std::vector<bool> run_pixels(const Plane& plane, const NoData::Value& value) {
                  i <= std::min(plane.width - 1, x + value.grown); ++i)
                 marked[static_cast<std::size_t>(j * plane.width + i)] = true;
     };
-    for (index_t y = 0; y < plane.height; ++y)
-        for_each_run(plane.pixels + y * plane.width, 1, plane.width,
-                     [&](index_t begin, index_t end) {
-                         if (plane.at(y, begin) != value.value) return;
-                         for (index_t x = begin; x < end; ++x) mark(y, x);
-                     });
-    for (index_t x = 0; x < plane.width; ++x)
-        for_each_run(plane.pixels + x, plane.width, plane.height, [&](index_t begin, index_t end) {
-            if (plane.at(begin, x) != value.value) return;
-            for (index_t y = begin; y < end; ++y) mark(y, x);
-        });
+    for_each_run(plane, [&](const Run& run) {
+        if (plane.at(run.y, run.x) != value.value) return;
+        for (index_t i = 0; i < run.count; ++i)
+            mark(run.y + (run.is_along_y ? i : 0), run.x + (run.is_along_y ? 0 : i));
+    });
     return marked;
 }
 

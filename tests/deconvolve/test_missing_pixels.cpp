@@ -114,6 +114,7 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
           Box3{{2, 20, 30}, {7, 35, 50}}, Box3{{0, 90, 0}, {8, 96, 112}}}) {
         INFO(to_string(box.begin) << " to " << to_string(box.end));
         const MissingPixels found = with([&](Volume& image) { set(image, box, 0); });
+        for (const std::string& text : found.findings) UNSCOPED_INFO(text);
         CHECK(is_box(found, box));
         CHECK(found.findings.size() >= 1);
         CHECK(with([&](Volume& image) { set(image, box, 0); }, {{false, {}}, false}).count() == 0);
