@@ -209,7 +209,7 @@ void CameraPixels::add(const Plane& plane, const std::vector<index_t>& hot,
     for (const index_t i : hot) is_hot[static_cast<std::size_t>(i)] = true;
     for (std::size_t i = 0; i < pixels_.size(); ++i) {
         if (!left_out.empty() && left_out[i]) continue;
-        Sums& sums = pixels_[i];
+        PixelSums& sums = pixels_[i];
         ++(is_hot[i] ? sums.hot_planes : sums.planes);
         if (!is_hot[i]) sums.values += static_cast<double>(plane.pixels[i]);
     }
@@ -221,7 +221,7 @@ std::vector<index_t> CameraPixels::find() const {
     std::vector<bool> left_out(pixels_.size());
     std::vector<index_t> found;
     for (std::size_t i = 0; i < pixels_.size(); ++i) {
-        const Sums& sums = pixels_[i];
+        const PixelSums& sums = pixels_[i];
         const bool is_hot = sums.hot_planes > sums.planes;
         if (is_hot && sums.hot_planes >= fewest_planes) found.push_back(static_cast<index_t>(i));
         left_out[i] = is_hot || sums.planes < fewest_planes;

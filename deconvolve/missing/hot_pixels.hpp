@@ -47,13 +47,13 @@ class CameraPixels {
     std::vector<index_t> find() const;
 
   private:
-    struct Sums {
+    struct PixelSums {
         double values = 0;
         index_t planes = 0, hot_planes = 0;
     };
     index_t height_, width_;
     PsfSharpness sharpness_;
-    std::vector<Sums> pixels_;
+    std::vector<PixelSums> pixels_;
 };
 
 }  // namespace convolume::deconvolve

@@ -38,7 +38,8 @@ from ._psf import (
 from ._run import byte_size, engines, log_plan, progress_bar
 
 _COMPARE_ALL = ("nnls", "wiener")  # methods without a likelihood of photons
-_COUNTS = ("negative_pixels", "saturated_pixels", "missing_pixels", "seconds", "clamped_low", "clamped_high")  # facts that add up
+# Facts that add up.
+_COUNTS = ("negative_pixels", "saturated_pixels", "missing_pixels", "seconds", "clamped_low", "clamped_high")
 
 class Deconvolver:
     """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called

@@ -114,13 +114,13 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
     const Array wide = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.2, 1.2, 1.2});
     const Specimen specimen = bead_specimen(random, {20, 24, 24}, wide, {2, 2, 2}, 3, 3000, 100);
     const double found =
-        deconvolve::find_background(to_volume(specimen.recorded, PixelType::uint16).view())
-            .level;
+        deconvolve::find_background(to_volume(specimen.recorded, PixelType::uint16).view()).level;
     // Counts of mean 100 and a spread of 10.
     CHECK(found > 95);
     CHECK(found < 105);
-    CHECK(deconvolve::find_background(to_volume(Array({1, 1, 3}), PixelType::float32).view())
-              .level == 0);
+    CHECK(
+        deconvolve::find_background(to_volume(Array({1, 1, 3}), PixelType::float32).view()).level ==
+        0);
 
     DeconvolveOptions options;
     options.iterations = 2;
