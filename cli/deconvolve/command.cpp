@@ -10,6 +10,7 @@
 #include "cli/files/volumes.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/run/output_path.hpp"
+#include "core/stop_scope.hpp"
 
 namespace convolume::cli {
 
@@ -150,11 +151,25 @@ Volume DeconvolveSteps::read_mask() const {
 
 void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     const PhaseTimer timer(context.timeline, Phase::read);
+    const StopScope scope(context.stop);
+    for (const auto& psf : kernels_.all()) {
+        if (psf->sharpness) continue;
+        psf->sharpness = sharpness_of(psf->file.values.view());
+        for (const KernelFile& deeper : psf->file.deeper) {
+            const PsfSharpness other = sharpness_of(deeper.values.view());
+            psf->sharpness->least = std::min(psf->sharpness->least, other.least);
+            psf->sharpness->most = std::max(psf->sharpness->most, other.most);
+        }
+    }
+    MissingPixelOptions options = request_.missing;
+    constexpr index_t shares = 8;  // of the memory limit
+    options.most_bytes =
+        std::min(options.most_bytes, host_limit_bytes(request_.options.max_host_bytes) / shares);
     const Volume mask = read_mask();
     for (index_t t = 0; t < input_metadata_.frames; ++t)
         for (index_t c = 0; c < input_metadata_.channels; ++c) {
-            MissingPixels found = find_missing_pixels(*reader_, t, c, kernels_.of(c).sharpness,
-                                                      request_.missing, request_.engines.threads);
+            MissingPixels found = find_missing_pixels(*reader_, t, c, *kernels_.of(c).sharpness,
+                                                      options, request_.engines.threads);
             if (mask.bytes() > 0)
                 found.add_mask(mask.view(), message("the mask \"", request_.mask, '"'));
             missing_.push_back(std::move(found));
@@ -167,7 +182,8 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
 }
 
 void DeconvolveSteps::plan(const ExecutionContext& context) {
-    if (has_likelihood(options_.method)) find_missing(context);
+    // A dry run reads no pixels.
+    if (has_likelihood(options_.method) && !request_.run.dry_run) find_missing(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
         for (std::string& warning : psf_warnings(psf.file, input_metadata_))

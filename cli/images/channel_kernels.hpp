@@ -34,7 +34,7 @@ struct ReadyKernel {
     KernelFile file;    ///< the kernel; without values once the solver has them
     index_t volumes{};  ///< number of volumes that are expected
     std::optional<Solver> solver;
-    PsfSharpness sharpness;
+    std::optional<PsfSharpness> sharpness;  ///< set by subcommands that need it
     /// Whether a quarter of the memory limit is left beside the solver, for an intermediate image.
     bool intermediate_fits = true;
 };
@@ -86,7 +86,6 @@ class ChannelKernels {
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
                 loaded->file = load(request, source, image, room, context);
-                loaded->sharpness = sharpness_of(loaded->file.values.view());
                 room.most_bytes -= loaded->file.bytes();
                 const auto all = cache_->expected.find(key);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(key);

@@ -91,10 +91,11 @@ class Search {
     // Calls use(first, planes) for bands of planes, until one is not finite.
     template <class Use>
     void for_each_finite_band(const Use& use) {
-        for_each_band(image_, t_, c_, [&](index_t first, const ConstImageView& planes) {
-            is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
-            if (is_finite_) use(first, planes);
-        });
+        for_each_band(image_, t_, c_, options_.most_bytes,
+                      [&](index_t first, const ConstImageView& planes) {
+                          is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
+                          if (is_finite_) use(first, planes);
+                      });
     }
 
     template <class Use>

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "convolume/volume.hpp"
+#include "core/kernel_survey.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::deconvolve {
 
@@ -245,31 +247,47 @@ std::vector<index_t> CameraPixels::find() const {
 namespace convolume {
 
 PsfSharpness sharpness_of(const ConstImageView& psf) {
-    // Tails of a PSF are too dim to be seen beside others.
-    constexpr double least_share = 1e-2;
     const Shape3& shape = psf.shape;
     if (element_count(shape) == 0 || is_complex(psf.type)) return {};
-    Volume samples(shape, PixelType::float32);
-    convert_pixels(psf, samples.view(), 0);
-    const float* const all = samples.elements<float>();
-    const double peak = static_cast<double>(*std::max_element(all, all + element_count(shape)));
-    PsfSharpness range{std::numeric_limits<double>::infinity(), 0};
-    const Volume& constant = samples;
-    for (index_t z = 0; z < shape.z; ++z) {
-        const deconvolve::Plane plane = deconvolve::plane_of(constant.view(), z);
-        for (index_t y = 0; y < shape.y; ++y)
+    const int threads = thread_count(0);
+    // Tails of a PSF are too dim to be seen beside others.
+    constexpr double least_share = 1e-2;
+    const auto least = static_cast<float>(least_share * survey_kernel(psf, threads).most);
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    std::vector<PsfSharpness> of_planes(static_cast<std::size_t>(shape.z));
+    std::vector<Volume> of_threads(static_cast<std::size_t>(threads));
+    parallel_for(shape.z, threads, [&](index_t z, int thread) {
+        Volume& values = of_threads[static_cast<std::size_t>(thread)];
+        if (values.bytes() == 0) values = Volume({1, shape.y, shape.x}, PixelType::float32);
+        convert_pixels(subview(psf, {{z, 0, 0}, {z + 1, shape.y, shape.x}}), values.view());
+        const deconvolve::Plane plane{values.elements<float>(), shape.y, shape.x};
+        PsfSharpness range{unlimited, 0};
+        for (index_t y = 0; y < shape.y; ++y) {
+            const float* const begin = plane.pixels + std::max<index_t>(0, y - 1) * shape.x;
+            const float* const end = plane.pixels + std::min(shape.y, y + 2) * shape.x;
+            if (std::none_of(begin, end, [&](float value) { return value >= least; })) continue;
             for (index_t x = 0; x < shape.x; ++x) {
                 const auto means = deconvolve::means_around(plane, {}, y, x);
                 const auto value = static_cast<double>(plane.at(y, x));
-                const auto mean = static_cast<double>(means.of_all);
-                const auto trimmed = static_cast<double>(means.without_brightest);
-                if (value >= least_share * peak) range.most = std::max(range.most, value / trimmed);
-                if (mean >= least_share * peak) range.least = std::min(range.least, value / mean);
+                if (plane.at(y, x) >= least)
+                    range.most = std::max(range.most,
+                                          means.without_brightest > 0
+                                              ? value / static_cast<double>(means.without_brightest)
+                                              : unlimited);
+                if (means.of_all >= least)
+                    range.least = std::min(range.least, value / static_cast<double>(means.of_all));
             }
+        }
+        of_planes[static_cast<std::size_t>(z)] = range;
+    });
+    PsfSharpness all{1, 0};
+    for (const PsfSharpness& of_plane : of_planes) {
+        all.least = std::min(all.least, of_plane.least);
+        all.most = std::max(all.most, of_plane.most);
     }
-    if (!(range.most > 0)) range.most = std::numeric_limits<double>::infinity();
-    range.least = std::clamp(range.least, 0.0, 1.0);
-    return range;
+    all.least = std::max(all.least, 0.0);
+    if (!(all.most > 0)) return {};
+    return all;
 }
 
 }  // namespace convolume

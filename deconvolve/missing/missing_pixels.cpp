@@ -60,7 +60,9 @@ void MissingPixels::add_mask(const ConstImageView& mask, const std::string& name
             for (index_t x = 0; x < shape_.x; ++x)
                 if (*value++ == 0) add(Index3{z, y, x});
     }
-    if (count_ > before) findings.push_back(message(count_ - before, " pixels are 0 in ", name));
+    if (count_ > before)
+        findings.push_back(message(
+            count_ - before, count_ == before + 1 ? " pixel is 0 in " : " pixels are 0 in ", name));
 }
 
 void MissingPixels::add(const MissingPixels& other) {

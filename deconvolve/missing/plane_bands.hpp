@@ -6,6 +6,7 @@
 
 #include "convolume/image_stream.hpp"
 #include "convolume/volume.hpp"
+#include "core/stop_scope.hpp"
 
 namespace convolume::deconvolve {
 
@@ -19,16 +20,18 @@ struct Plane {
 };
 
 /// Calls use(first, planes) for groups of consecutive planes of a volume, from the first on.
-/// `planes` is a float32 view in C order.
+/// `planes` is a float32 view in C order. Groups take at most `most_bytes`, or hold one plane.
 template <class Use>
-void for_each_band(ImageSource& image, index_t t, index_t c, const Use& use) {
+void for_each_band(ImageSource& image, index_t t, index_t c, index_t most_bytes, const Use& use) {
     const StackFormat format = image.format();
     const Shape3& shape = format.shape;
-    constexpr index_t most_samples = index_t{16} << 20;
-    const index_t at_once = std::clamp<index_t>(most_samples / (shape.y * shape.x), 1, shape.z);
+    const auto sample = static_cast<index_t>(size_of(format.type) + sizeof(float));
+    const index_t at_once =
+        std::clamp<index_t>(most_bytes / (sample * shape.y * shape.x), 1, shape.z);
     Volume samples({at_once, shape.y, shape.x}, format.type);
     Volume planes(samples.shape(), PixelType::float32);
     for (index_t z = 0; z < shape.z; z += at_once) {
+        throw_if_stopped();
         const Box3 box{{z, 0, 0}, {std::min(z + at_once, shape.z), shape.y, shape.x}};
         const Box3 within{{0, 0, 0}, box.shape()};
         image.read_box(t, c, box, subview(samples.view(), within));

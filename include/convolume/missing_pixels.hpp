@@ -79,6 +79,7 @@ struct MissingPixelOptions {
     /// Whether pixels that are brighter or darker beside their neighbors than the PSF and the
     /// noise allow are left out.
     bool find_hot_pixels = true;
+    index_t most_bytes = index_t{128} << 20;  ///< memory for planes that are read at once
 };
 
 /// Finds the missing pixels of channel c at time t of an image. The sharpness of a

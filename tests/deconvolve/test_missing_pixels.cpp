@@ -197,7 +197,7 @@ TEST_CASE("missing pixels: a mask and marks") {
     missing.add_mask(mask.view(), "the mask");
     CHECK(missing.count() == 2);
     CHECK(missing.contains({0, 1, 2}));
-    CHECK(missing.findings == std::vector<std::string>{"1 pixels are 0 in the mask"});
+    CHECK(missing.findings == std::vector<std::string>{"1 pixel is 0 in the mask"});
     CHECK_THROWS_AS(missing.add_mask(to_volume(Array({1, 3, 5}), PixelType::uint8).view(), "m"),
                     InvalidArgument);
     const Volume image = to_volume(Array({2, 3, 5}), PixelType::uint16);
