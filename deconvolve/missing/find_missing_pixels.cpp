@@ -93,7 +93,8 @@ class Search {
     void for_each_finite_band(const Use& use) {
         for_each_band(image_, t_, c_, options_.most_bytes,
                       [&](index_t first, const ConstImageView& planes) {
-                          is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
+                          if (!is_integer(image_.format().type))
+                is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
                           if (is_finite_) use(first, planes);
                       });
     }
@@ -179,11 +180,10 @@ class Search {
                 found[static_cast<std::size_t>(k)] =
                     outliers_of(pixels, sharpness, Outliers::bright);
             });
-            for (index_t k = 0; k < planes.shape.z; ++k) {
-                const auto& of_plane = found[static_cast<std::size_t>(k)];
-                for (const index_t i : of_plane) hot.add(pixel_of(i, first + k));
-                camera.add(plane_of(planes, k), of_plane, left_out(first + k));
-            }
+            for (index_t k = 0; k < planes.shape.z; ++k)
+                for (const index_t i : found[static_cast<std::size_t>(k)])
+                    hot.add(pixel_of(i, first + k));
+            camera.add(planes, first, hot, missing_, threads_);
         });
         for (const index_t i : camera.find())
             for (index_t z = 0; z < shape().z; ++z) bad.add(pixel_of(i, z));

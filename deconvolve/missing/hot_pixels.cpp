@@ -205,16 +205,22 @@ std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness
     return found;
 }
 
-void CameraPixels::add(const Plane& plane, const std::vector<index_t>& hot,
-                       const std::vector<bool>& left_out) {
-    std::vector<bool> is_hot(pixels_.size());
-    for (const index_t i : hot) is_hot[static_cast<std::size_t>(i)] = true;
-    for (std::size_t i = 0; i < pixels_.size(); ++i) {
-        if (!left_out.empty() && left_out[i]) continue;
-        PixelSums& sums = pixels_[i];
-        ++(is_hot[i] ? sums.hot_planes : sums.planes);
-        if (!is_hot[i]) sums.values += static_cast<double>(plane.pixels[i]);
-    }
+void CameraPixels::add(const ConstImageView& planes, index_t first, const MissingPixels& hot,
+                       const MissingPixels& left_out, int threads) {
+    parallel_for(height_, threads, [&](index_t y, int) {
+        PixelSums* const sums = pixels_.data() + y * width_;
+        for (index_t k = 0; k < planes.shape.z; ++k) {
+            const index_t z = first + k;
+            const auto* const row = static_cast<const float*>(planes.at(k, y, 0));
+            const bool may_be_hot = hot.has_plane(z), may_be_out = left_out.has_plane(z);
+            for (index_t x = 0; x < width_; ++x) {
+                if (may_be_out && left_out.contains({z, y, x})) continue;
+                const bool is_hot = may_be_hot && hot.contains({z, y, x});
+                ++(is_hot ? sums[x].hot_planes : sums[x].planes);
+                sums[x].values += is_hot ? 0 : static_cast<double>(row[x]);
+            }
+        }
+    });
 }
 
 std::vector<index_t> CameraPixels::find() const {

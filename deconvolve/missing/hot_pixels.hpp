@@ -40,9 +40,10 @@ class CameraPixels {
           sharpness_(sharpness),
           pixels_(static_cast<std::size_t>(height * width)) {}
 
-    /// Adds a plane, of which the pixels in `hot` are hot, and those in `left_out` are not used.
-    void add(const Plane& plane, const std::vector<index_t>& hot,
-             const std::vector<bool>& left_out);
+    /// Adds planes from plane `first` on. Pixels in `hot` are hot, and those in `left_out` are not
+    /// used.
+    void add(const ConstImageView& planes, index_t first, const MissingPixels& hot,
+             const MissingPixels& left_out, int threads);
     /// Returns their numbers in a plane. There are none unless there are several planes.
     std::vector<index_t> find() const;
 
