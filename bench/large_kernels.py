@@ -283,7 +283,7 @@ class Rows:
             self.add_command("tiles", IMAGE, HALF, self.device(), 2 * GIB, ["--method", method])
 
     def add_deconvolutions(self):
-        options = ["--iterations", 10, "--edges", "zero", "--background", 0]
+        options = ["--iterations", 10, "--edges", "zero", "--background", 0, "--no-data", "off", "--hot-pixels", "off"]
         for limit in (2 * GIB, 6 * GIB, None):
             self.add_command("deconvolve", IMAGE, LARGE, self.device(), limit, options, verb="deconvolve")
 
