@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 namespace convolume::deconvolve {
 
@@ -89,7 +89,11 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
         borders.outward.push_back(outward);
     };
     for_each_run(plane, [&](const Run& run) {
-        Borders& borders = facts.runs[plane.at(run.y, run.x)];
+        // An image without noise may have runs of any number of values.
+        constexpr std::size_t most_values = 64;
+        const float value = plane.at(run.y, run.x);
+        if (facts.runs.size() >= most_values && !facts.runs.contains(value)) return;
+        Borders& borders = facts.runs[value];
         borders.pixels += run.count;
         const index_t dy = run.is_along_y ? 1 : 0, dx = 1 - dy;
         const index_t last = run.count - 1, middle = run.count / 2;
@@ -155,7 +159,7 @@ void NoDataSearch::find_values(NoData& found) const {
     constexpr index_t fewest_pixels = 64;
     constexpr std::size_t fewest_steps = 8;
     std::map<float, Borders> all;
-    float most = 0;
+    float most = -std::numeric_limits<float>::infinity();
     for (const PlaneFacts& plane : planes_) {
         most = std::max(most, plane.most);
         for (const auto& [value, borders] : plane.runs) {
