@@ -78,8 +78,10 @@ BlockTimes spread_times(const Block& block, const BlockGeometry& geometry, std::
     const double planes_s = (times.compute_s - times.z_s) / devices;
     times.z_s =
         std::max(times.z_s / devices, exchanged_bytes(block, geometry, parts) / link_bytes_per_s);
-    times.to_device_s /= devices;
-    times.to_host_s /= devices;
+    // Ordinary memory is copied by the host, for all devices no faster than for one.
+    const double links = block.staging_engines > 0 ? 1 : devices;
+    times.to_device_s /= links;
+    times.to_host_s /= links;
     times.compute_s = planes_s + times.z_s;
     // Planes are transformed while others travel, and the pass along z is between uploads and
     // downloads.

@@ -165,6 +165,7 @@ TEST_CASE("spread layouts: devices divide planes and columns evenly, and bytes f
     block.axes[0] = {1080, 1024, 64, 32, 1024};
     block.axes[1] = {2160, 2048, 64, 32, 2048};
     block.axes[2] = {2160, 2048, 64, 32, 2048};
+    block.staging_engines = 0;  // images in page-locked memory
     const gpu::PlaneBytes pixels = gpu::expected_plane_bytes(block);
     const gpu::BlockGeometry one = gpu::spread_geometry(block, pixels, 1, rates, true);
     const gpu::SpreadBytes whole = gpu::spread_bytes(one, 1);
@@ -195,6 +196,11 @@ TEST_CASE("spread layouts: devices divide planes and columns evenly, and bytes f
         // A slow link decides.
         const gpu::BlockTimes slow = gpu::spread_times(block, g, parts, rates, 1e9);
         CHECK(slow.alone_s > gpu::exchanged_bytes(block, g, parts) / 1e9);
+        // Ordinary memory is copied by the host.
+        Block ordinary = block;
+        ordinary.staging_engines = 1;
+        CHECK(gpu::spread_times(ordinary, g, parts, rates, 3e11).to_device_s ==
+              gpu::block_times(ordinary, g, rates).to_device_s);
     }
 }
 
