@@ -94,7 +94,7 @@ class Search {
         for_each_band(image_, t_, c_, options_.most_bytes,
                       [&](index_t first, const ConstImageView& planes) {
                           if (!is_integer(image_.format().type))
-                is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
+                              is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
                           if (is_finite_) use(first, planes);
                       });
     }
