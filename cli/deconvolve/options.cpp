@@ -151,6 +151,10 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
         if (command.count(flag) > 0 && !uses_option(method, option))
             throw InvalidArgument(
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
+    for (const char* flag : {"--mask", "--no-data", "--hot-pixels"})
+        if (command.count(flag) > 0 && !has_likelihood(method))
+            throw InvalidArgument(message(flag, " does not apply to --method ", to_string(method),
+                                          ", which compares all pixels; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
     set_defaults(command, request);

@@ -210,9 +210,10 @@ class Deconvolver:
                 ) -> tuple[_core.Deconvolver, np.ndarray, list[str]]:
         """Returns the plan for an image, the image with its missing pixels marked, and what is missing."""
         if self._arguments.get("method", "rl") in _COMPARE_ALL:
-            if mask is not None:
-                raise InvalidArgument(f"method={self._arguments['method']!r} compares all pixels: leave mask out, or "
-                                      "choose another method")
+            given = "mask" if mask is not None else "no_data"
+            if mask is not None or not isinstance(self._arguments.get("no_data", "auto"), str):
+                raise InvalidArgument(f"method={self._arguments['method']!r} compares all pixels: leave {given} out, "
+                                      "or choose another method")
             return self._cores[number], image, []
         if image.dtype.kind == "c":  # which the plan refuses
             return self._cores[number], image, []
