@@ -20,7 +20,7 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 // Pixels are grouped by the brightness of their neighbors: four groups an octave, which the
 // exponent and the first two bits of the mantissa of a float tell.
-constexpr std::size_t groups = 64;
+constexpr std::size_t brightness_groups = 64;
 
 std::uint32_t octave_quarter_of(float brightness) {
     return std::bit_cast<std::uint32_t>(brightness) >> 21;
@@ -30,7 +30,7 @@ std::size_t group_of(float brightness, float most) {
     if (!(brightness > 0)) return 0;
     const auto below = static_cast<std::size_t>(octave_quarter_of(most)) -
                        static_cast<std::size_t>(octave_quarter_of(std::min(brightness, most)));
-    return below < groups ? groups - 1 - below : 0;
+    return below < brightness_groups ? brightness_groups - 1 - below : 0;
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ class AllowedNoise {
         background_ = *low;
         brightest_ = most - background_;
         if (!is_known()) return;
-        std::array<std::vector<float>, groups> deviations;
+        std::array<std::vector<float>, brightness_groups> deviations;
         for (std::size_t i = 0; i < count; i += distance) {
             const float around = pixels.means[i];
             if (std::isnan(around) || is_outlier[i]) continue;
@@ -147,11 +147,11 @@ class AllowedNoise {
 
     // Groups of few pixels are joined from the brightest on, so that the little noise of dark
     // pixels is not allowed for bright ones.
-    void set_allowed(const std::array<std::vector<float>, groups>& deviations) {
+    void set_allowed(const std::array<std::vector<float>, brightness_groups>& deviations) {
         float allowed = std::numeric_limits<float>::infinity();
         std::vector<float> joined;
-        std::size_t end = groups;
-        for (std::size_t g = groups; g-- > 0;) {
+        std::size_t end = brightness_groups;
+        for (std::size_t g = brightness_groups; g-- > 0;) {
             joined.insert(joined.end(), deviations[g].begin(), deviations[g].end());
             if (joined.size() < enough && g > 0) continue;
             if (joined.size() >= enough) {
@@ -171,7 +171,7 @@ class AllowedNoise {
     }
 
     float background_ = 0, brightest_ = 0;
-    std::array<float, groups> allowed_{};
+    std::array<float, brightness_groups> allowed_{};
 };
 
 }  // namespace

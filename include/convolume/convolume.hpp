@@ -15,6 +15,7 @@
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_stream.hpp"
 #include "convolume/image_view.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/resample.hpp"

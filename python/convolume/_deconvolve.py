@@ -310,7 +310,8 @@ class Deconvolver:
         starts = None if first is None else batch.of(first)
         if self._arguments.get("saturation") is None:
             warn_of_saturation(pixels)
-        mask = None if run.get("mask") is None else np.ascontiguousarray(np.asarray(run["mask"]) != 0, np.uint8)
+        kept = run.get("mask")
+        mask = None if kept is None else np.ascontiguousarray(np.asarray(kept) != 0, np.uint8)
         if mask is not None and mask.shape != self.image_shape:
             raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, "
                                   f"{self.image_shape}")
