@@ -9,8 +9,9 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// Least number of equal pixels in a row that count as a run. Noise of one gray level or more
-/// repeats a value so often once in ten thousand times.
+/// Least number of equal pixels in a row that count as a run. Normal noise of one gray level
+/// repeats a value so often once in two thousand pixels: the sum of the 8th powers of the values'
+/// probabilities.
 constexpr index_t least_run = 8;
 /// Most pixels of a margin.
 constexpr index_t most_margin = 8;

@@ -259,6 +259,10 @@ void bind_deconvolver(nb::module_& module) {
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none(),
             nb::arg("uncertainty") = nb::none());
     module.def(
+        "has_likelihood",
+        [](std::string_view method) { return has_likelihood(parse_deconvolve_method(method)); },
+        "Returns whether a method has a likelihood of photons.", nb::arg("method"));
+    module.def(
         "default_coarse_start",
         [](std::string_view method, index_t planes) {
             return default_coarse_start(parse_deconvolve_method(method), planes);

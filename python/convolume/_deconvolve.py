@@ -23,6 +23,7 @@ from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes, deconvolved_dimensions, spacing_for
+from ._missing_pixels import find_missing, mask_of
 from ._options import center_of, triple_of, with_keywords
 from ._psf import (
     Kernel,
@@ -37,7 +38,6 @@ from ._psf import (
 )
 from ._run import byte_size, engines, log_plan, progress_bar
 
-_COMPARE_ALL = ("nnls", "wiener")  # methods without a likelihood of photons
 # Facts that add up.
 _COUNTS = ("negative_pixels", "saturated_pixels", "missing_pixels", "seconds", "clamped_low", "clamped_high")
 
@@ -209,22 +209,8 @@ class Deconvolver:
     def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None
                 ) -> tuple[_core.Deconvolver, np.ndarray, list[str]]:
         """Returns the plan for an image, the image with its missing pixels marked, and what is missing."""
-        if self._arguments.get("method", "rl") in _COMPARE_ALL:
-            given = "mask" if mask is not None else "no_data"
-            if mask is not None or not isinstance(self._arguments.get("no_data", "auto"), str):
-                raise InvalidArgument(f"method={self._arguments['method']!r} compares all pixels: leave {given} out, "
-                                      "or choose another method")
-            return self._cores[number], image, []
-        if image.dtype.kind == "c":  # which the plan refuses
-            return self._cores[number], image, []
-        no_data, hot_pixels = self._arguments.get("no_data", "auto"), self._arguments.get("hot_pixels", "auto")
-        if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
-            raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
-        taps = self._psfs[number].taps
-        missing = _core.find_missing_pixels(image, taps.reshape(triple_of(taps.shape)), no_data == "auto",
-                                            None if isinstance(no_data, str) else float(no_data),
-                                            hot_pixels == "auto", mask, self._arguments.get("workers"))
-        if missing.count == 0:
+        missing = find_missing(image, self._psfs[number].taps, self._arguments, mask)
+        if missing is None:
             return self._cores[number], image, []
         if number not in self._marked_cores:
             at_depths = self._arguments.get("depths") is not None
@@ -310,11 +296,7 @@ class Deconvolver:
         starts = None if first is None else batch.of(first)
         if self._arguments.get("saturation") is None:
             warn_of_saturation(pixels)
-        kept = run.get("mask")
-        mask = None if kept is None else np.ascontiguousarray(np.asarray(kept) != 0, np.uint8)
-        if mask is not None and mask.shape != self.image_shape:
-            raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, "
-                                  f"{self.image_shape}")
+        mask = mask_of(run.get("mask"), self.image_shape)
         deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         deviations = None if deviation is None else batch.of(deviation)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pixels that a deconvolution leaves out: those without data, hot ones, and those of a mask."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._errors import InvalidArgument
+from ._options import triple_of
+
+
+def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
+    """Returns a mask as an array of 0 and 1, or None if none is given."""
+    if given is None:
+        return None
+    mask = np.ascontiguousarray(np.asarray(given) != 0, np.uint8)
+    if mask.shape != image_shape:
+        raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, {image_shape}")
+    return mask
+
+
+def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
+                 mask: np.ndarray | None) -> _core.MissingPixels | None:
+    """Returns the pixels that are left out of an image; None if there are none."""
+    method, no_data = options.get("method", "rl"), options.get("no_data", "auto")
+    hot_pixels = options.get("hot_pixels", "auto")
+    if not _core.has_likelihood(method):
+        given = "mask" if mask is not None else "no_data"
+        if mask is not None or not isinstance(no_data, str):
+            raise InvalidArgument(f"method={method!r} compares all pixels: leave {given} out, or choose another method")
+        return None
+    if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
+        raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
+    if image.dtype.kind == "c":  # which the plan refuses
+        return None
+    missing = _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)), no_data == "auto",
+                                        None if isinstance(no_data, str) else float(no_data),
+                                        hot_pixels == "auto", mask, options.get("workers"))
+    return missing if missing.count > 0 else None
