@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "core/pixels/contiguous.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/system/system.hpp"
 #include "core/threads.hpp"
 #include "decompose/network.hpp"
 
@@ -114,6 +117,18 @@ struct NetworkGeometry {
     std::array<index_t, max_rows> part_begin{};  ///< offset in `Real`s of each part row at n = 0
 };
 
+/// Returns a buffer that the calling thread keeps until it ends.
+Buffer& buffer_of_thread() {
+    static system::ThreadPointer ended([](void* kept) { delete static_cast<Buffer*>(kept); });
+    thread_local Buffer* kept = nullptr;
+    if (kept == nullptr) {
+        auto buffer = std::make_unique<Buffer>();
+        if (!ended.set(buffer.get())) throw std::bad_alloc();
+        kept = buffer.release();
+    }
+    return *kept;
+}
+
 /// Memory of the calling thread for the spans that enter and leave a network, and for a row of
 /// zeros. Threads keep it, since its first use takes longer than splitting what passes through it.
 template <class Real>
@@ -126,7 +141,7 @@ class SpanBuffers {
         const auto bytes =
             static_cast<std::size_t>(zero_reals + 2 * static_cast<index_t>(rows_) * row_reals_) *
             sizeof(Real);
-        thread_local Buffer kept;
+        Buffer& kept = buffer_of_thread();
         if (kept.bytes() < static_cast<index_t>(bytes)) {
             kept = Buffer(static_cast<index_t>(bytes), "the rows of a split");
             kept.touch(1);
