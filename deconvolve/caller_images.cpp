@@ -144,7 +144,7 @@ class ImageLoader {
                 const auto value = static_cast<double>(row[x]);
                 figures.saturated += value >= level_;
                 figures.missing += row[x] >= missing_pixel;
-                if (value >= level_) row[x] = mark_of(value, problem_);
+                if (value >= level_) row[x] = mark_of(row[x], problem_);
                 figures.sum += value >= level_ ? 0 : value;
                 figures.squares += value >= level_ ? 0 : value * value;
             }

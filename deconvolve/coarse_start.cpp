@@ -20,7 +20,7 @@ namespace convolume::deconvolve {
 CoarseStart::CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coarsening,
                          int threads)
     : coarsening_(coarsening),
-      fine_saturation_(fine.options.saturation),
+      fine_bounds_(fine.bounds()),
       fine_object_(fine.object),
       fine_at_(fine.image_at),
       problem_(coarse_problem(fine, coarsening)),
@@ -285,7 +285,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     options.hold_out = false;  // photons were held out of the fine image
     options.image_type.reset();
     options.streamed = false;
-    if (options.saturation) options.saturation = coarse_saturation();
+    if (options.saturation) coarse.set_bounds(encoded_bounds());
     if (options.background) *options.background *= static_cast<double>(coarsening.pixels());
     const VoxelSize& size = fine.options.voxel;
     options.voxel = {size.z_um * static_cast<double>(coarsening.factor(0)),
@@ -303,16 +303,20 @@ float coarse_saturation() {
     return std::numeric_limits<float>::max();
 }
 
-index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
+index_t sum_pixels(const ConstImageView& image, const PixelBounds& bounds,
                    const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse) {
-    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
+    const auto gain = static_cast<float>(held_out.photons.gain);
+    const auto offset = static_cast<float>(held_out.photons.offset);
+    const float kept_share = 1 - std::ldexp(1.0F, -held_out.halvings);  // of held-out photons
     const pixels::RowGather gather(identity_indices(image.shape.x));
     const Shape3 shape = coarse.shape;
     std::vector<index_t> compared(static_cast<std::size_t>(shape.z * shape.y));
     parallel_ranges(shape.z * shape.y, threads, [&](index_t first, index_t last, int) {
         std::vector<float> row(static_cast<std::size_t>(image.shape.x));
+        std::vector<char> is_bound;
         for (index_t k = first; k < last; ++k) {
+            is_bound.assign(static_cast<std::size_t>(shape.x), 0);
             auto* const sums = static_cast<float*>(coarse.at(k / shape.y, k % shape.y, 0));
             std::fill_n(sums, shape.x, 0.0F);
             for (index_t i = 0; i < coarsening.factor(0) * coarsening.factor(1); ++i) {
@@ -323,19 +327,24 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                 for (index_t x = 0; x < shape.x * coarsening.factor(2); ++x) {
                     float value = std::max(row[static_cast<std::size_t>(x)], 0.0F);
                     float& sum = sums[x / coarsening.factor(2)];
-                    if (static_cast<double>(value) >= level) {
-                        sum = coarse_saturation();
-                        continue;
-                    }
-                    if (held_out.halvings > 0) {
+                    if (bounds.apply_to(value)) {
+                        const std::optional<float> bound = bounds.bound_of(value);
+                        is_bound[static_cast<std::size_t>(x / coarsening.factor(2))] = 1;
+                        value = bound.value_or(coarse_saturation());
+                        if (bound && held_out.halvings > 0)
+                            value = offset + kept_share * std::max(value - offset, 0.0F);
+                    } else if (held_out.halvings > 0) {
                         PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
-                        value -= drawn_value(value, held_out.halvings,
-                                             static_cast<float>(held_out.photons.gain),
-                                             static_cast<float>(held_out.photons.offset), bits);
+                        value -= drawn_value(value, held_out.halvings, gain, offset, bits);
                     }
-                    if (sum < coarse_saturation()) sum += value;
+                    sum = value < coarse_saturation() && sum < coarse_saturation()
+                              ? sum + value
+                              : coarse_saturation();
                 }
             }
+            for (index_t x = 0; x < shape.x; ++x)
+                if (is_bound[static_cast<std::size_t>(x)] != 0 && sums[x] < coarse_saturation())
+                    sums[x] = encoded_bound(sums[x]);
             compared[static_cast<std::size_t>(k)] = std::count_if(
                 sums, sums + shape.x, [](float sum) { return sum < coarse_saturation(); });
         }

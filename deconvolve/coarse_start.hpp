@@ -57,8 +57,9 @@ struct HeldOutPhotons {
 float coarse_saturation();
 
 /// Sums the image's pixels as iterations compare them: negative pixels as 0, and without the
-/// photons that are held out. Returns the number of coarse pixels that are compared.
-index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
+/// photons that are held out. The sum of lower bounds and other pixels is a lower bound, which
+/// holds its value as PixelBounds tells. Returns the number of coarse pixels that are compared.
+index_t sum_pixels(const ConstImageView& image, const PixelBounds& bounds,
                    const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse);
 
@@ -111,7 +112,7 @@ class CoarseStart {
     /// are compared.
     index_t sum(const ConstImageView& image, const HeldOutPhotons& held_out,
                 const ImageView& coarse) const {
-        return sum_pixels(image, fine_saturation_, held_out, coarsening_, threads_, coarse);
+        return sum_pixels(image, fine_bounds_, held_out, coarsening_, threads_, coarse);
     }
     /// Takes levels and gain from those of the fine image. Returns the levels of a coarse pixel.
     ImageLevels set_levels(const ImageLevels& fine, double gain);
@@ -133,7 +134,7 @@ class CoarseStart {
     double voxel_steps() const;
 
     Coarsening coarsening_;
-    std::optional<double> fine_saturation_;
+    PixelBounds fine_bounds_;
     Shape3 fine_object_;
     Index3 fine_at_;
     DeconvolutionProblem problem_;

@@ -132,12 +132,11 @@ ExecutionContext progress_between(const ExecutionContext& context, double from, 
 }  // namespace
 
 PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& photons,
-                            std::optional<double> saturation, int threads) {
+                            const PixelBounds& bounds, int threads) {
     PhotonHalves divided;
     for (Volume& half : divided.halves) half = Volume(image.shape, PixelType::float32);
     // Twice the value of a half: gain and offset follow from gain (value / 2 - offset / 2).
     divided.photons = {photons.gain / 2, photons.offset};
-    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     const auto gain = static_cast<float>(photons.gain);
     const auto offset = static_cast<float>(photons.offset);
     const pixels::RowGather gather(identity_indices(image.shape.x));
@@ -148,8 +147,8 @@ PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& phot
         pixels::load_row(image, row / image.shape.y, row % image.shape.y, gather, {}, b);
         for (index_t x = 0; x < image.shape.x; ++x) {
             const float value = std::max(b[x], 0.0F);
-            if (static_cast<double>(value) >= level) {
-                a[x] = b[x] = coarse_saturation();
+            if (bounds.apply_to(value)) {
+                a[x] = b[x] = bounds.in_halves(value);
                 continue;
             }
             PixelRandomBits bits(1, ThinningPurpose::hold_out, first + x);
@@ -168,7 +167,7 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       problem_(std::move(problem)),
       threads_(threads),
       iterations_(whole.options.iterations),
-      saturation_(whole.options.saturation),
+      bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
       from_half_to_all_(is_plane_ ? 1 : from_half_to_all + more_with_haze * share_of_haze(whole)),
       cells_y_(ceil_div(whole_.y, cell)),
@@ -186,12 +185,13 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     of_part.coarse_start = whole.options.coarse_start;
     of_part.image_type.reset();                         // halves are float32
     if (part != whole.image) of_part.boundary.reset();  // the object goes on beyond a part
-    if (options.saturation) of_part.saturation = coarse_saturation();
+    if (options.saturation) of_part.saturation = encoded_bounds().level;
     const ConstImageView middle = part == whole.image ? psf : middle_of(psf, part, of_part.center);
     of_part.streamed = false;
     of_part.max_host_bytes = whole.options.max_host_bytes;
     std::unique_ptr<HeldOutSearch> search(
         new HeldOutSearch(whole, resolve_problem(part, middle, of_part, threads), threads));
+    search->problem_.encodes_bounds = true;
     search->problem_.reserved_host_bytes = whole.reserved_host_bytes;
     search->coarse_ = CoarseStart::make(search->problem_, make_runner, threads);
     search->runner_ = make_runner(search->problem_);
@@ -428,7 +428,7 @@ std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
 HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const LoadedImage& image,
                                          const DeconvolveRun& run,
                                          const ExecutionContext& context) {
-    const PhotonHalves divided = divide_photons(part, image.photons, saturation_, threads_);
+    const PhotonHalves divided = divide_photons(part, image.photons, bounds_, threads_);
     const PhotonScale& photons = divided.photons;
     Found found;
     if (coarse_ && run.start.data == nullptr)

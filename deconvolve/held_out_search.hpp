@@ -84,10 +84,10 @@ class HeldOutSearch {
     Shape3 whole_, whole_object_;
     DeconvolutionProblem problem_;
     int threads_;
-    int iterations_;                    ///< largest number of iterations
-    std::optional<double> saturation_;  ///< that of the image
-    bool is_plane_;                     ///< whether the image has one plane
-    double from_half_to_all_;           ///< factor from the number for halves to that for all
+    int iterations_;           ///< largest number of iterations
+    PixelBounds bounds_;       ///< those of the image
+    bool is_plane_;            ///< whether the image has one plane
+    double from_half_to_all_;  ///< factor from the number for halves to that for all
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
     index_t cells_y_, cells_x_;
@@ -100,9 +100,9 @@ struct PhotonHalves {
     PhotonScale photons;           ///< scale of the halves
 };
 
-/// Divides the photons of an image at random. Negative pixels are read as 0. Pixels from
-/// `saturation` on become coarse_saturation() in both halves.
+/// Divides the photons of an image at random. Negative pixels are read as 0. Pixels to which the
+/// bounds apply have encoded bounds in both halves, or are left out of both.
 PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& photons,
-                            std::optional<double> saturation, int threads);
+                            const PixelBounds& bounds, int threads);
 
 }  // namespace convolume::deconvolve

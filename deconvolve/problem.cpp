@@ -259,10 +259,10 @@ EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
     return alike;
 }
 
-float mark_of(double pixel, const DeconvolutionProblem& problem) {
-    if (pixel >= static_cast<double>(missing_pixel) || problem.traits.draws_halves)
-        return richardson_lucy::not_compared;
-    return richardson_lucy::saturated_mark(static_cast<float>(*problem.options.saturation));
+float mark_of(float pixel, const DeconvolutionProblem& problem) {
+    const std::optional<float> bound = problem.bounds().bound_of(pixel);
+    if (!bound || problem.traits.draws_halves) return richardson_lucy::not_compared;
+    return richardson_lucy::saturated_mark(*bound);
 }
 
 void check_start(const DeconvolutionProblem& problem, const ConstImageView& start) {

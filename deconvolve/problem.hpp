@@ -8,6 +8,7 @@
 #include "core/pair_axis.hpp"
 #include "core/plane_weights.hpp"
 #include "deconvolve/methods/method.hpp"
+#include "deconvolve/pixel_bounds.hpp"
 
 namespace convolume::deconvolve {
 
@@ -40,6 +41,9 @@ struct DeconvolutionProblem {
     index_t reserved_host_bytes = 0;
     /// Finds the background of images without a dark region. Null: they have their darkest level.
     std::shared_ptr<DarkLevel> dark_level;
+
+    /// Whether saturated pixels hold bounds of their own: those of sums of pixels.
+    bool encodes_bounds = false;
 
     /// Factor of a weight of the total variation that is chosen from the image's noise: 1, unless
     /// this is a coarser image.
@@ -75,6 +79,11 @@ struct DeconvolutionProblem {
         psf = {};
         unmatched = {};
         deeper_psfs.clear();
+    }
+    PixelBounds bounds() const { return {options.saturation, encodes_bounds}; }
+    void set_bounds(const PixelBounds& bounds) {
+        options.saturation = bounds.level;
+        encodes_bounds = bounds.are_encoded;
     }
     bool compares_all() const { return !options.saturation; }  ///< whether no pixel is left out
     /// Returns the options of the convolution from object to image, or of its adjoint.
@@ -117,7 +126,7 @@ EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
 
 /// Returns the mark of a pixel of at least the saturation. A saturated pixel is a lower bound, but
 /// is left out if the method divides photons, since it does not tell how many it has.
-float mark_of(double pixel, const DeconvolutionProblem& problem);
+float mark_of(float pixel, const DeconvolutionProblem& problem);
 
 /// Throws if iterations cannot start from `start`. An estimate without data counts as not given,
 /// and is accepted.

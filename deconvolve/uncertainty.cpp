@@ -24,7 +24,7 @@ class HalfSource final : public ImageSource {
                int threads)
         : image_(image),
           shape_(problem.image),
-          saturation_(problem.options.saturation.value_or(std::numeric_limits<double>::infinity())),
+          bounds_(problem.bounds()),
           seed_(problem.options.seed),
           gain_(static_cast<float>(photons.gain)),
           offset_(static_cast<float>(photons.offset)),
@@ -57,7 +57,7 @@ class HalfSource final : public ImageSource {
 
   private:
     float half_of(float value, index_t pixel) const {
-        if (static_cast<double>(value) >= saturation_) return coarse_saturation();
+        if (bounds_.apply_to(value)) return bounds_.in_halves(value);
         PixelRandomBits bits(seed_, purpose_, pixel);
         const PixelHalves halves = divide_pixel(value, gain_, offset_, bits);
         return second_ ? halves.second : halves.first;
@@ -65,7 +65,7 @@ class HalfSource final : public ImageSource {
 
     CallerImages& image_;
     Shape3 shape_;
-    double saturation_;
+    PixelBounds bounds_;
     std::uint64_t seed_;
     float gain_, offset_;
     int threads_;
@@ -102,7 +102,7 @@ class DifferenceSink final : public ImageSink {
 class OptionsOfHalves {
   public:
     OptionsOfHalves(DeconvolutionProblem& problem, const DeconvolveReport& report)
-        : problem_(problem), planned_(problem.options) {
+        : problem_(problem), planned_(problem.options), bounds_(problem.bounds()) {
         DeconvolveOptions& options = problem.options;
         options.splits = 0;
         options.hold_out = false;
@@ -116,15 +116,19 @@ class OptionsOfHalves {
         options.gain = report.photons.gain / 2;
         options.offset = report.photons.offset;
         if (problem.traits.uses_neighbors) options.tv_weight = report.tv_weight;
-        if (options.saturation) options.saturation = coarse_saturation();
+        if (options.saturation) problem.set_bounds(encoded_bounds());
     }
-    ~OptionsOfHalves() { problem_.options = planned_; }
+    ~OptionsOfHalves() {
+        problem_.options = planned_;
+        problem_.set_bounds(bounds_);
+    }
     OptionsOfHalves(const OptionsOfHalves&) = delete;
     OptionsOfHalves& operator=(const OptionsOfHalves&) = delete;
 
   private:
     DeconvolutionProblem& problem_;
     const DeconvolveOptions planned_;
+    const PixelBounds bounds_;
 };
 
 /// Replaces sums of `splits` squares by the root of their mean, and writes them.

@@ -152,8 +152,9 @@ Volume DeconvolveSteps::read_mask() const {
 void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     const PhaseTimer timer(context.timeline, Phase::read);
     const StopScope scope(context.stop);
+    const bool compares_all = !has_likelihood(options_.method);
     for (const auto& psf : kernels_.all()) {
-        if (psf->sharpness) continue;
+        if (psf->sharpness || compares_all) continue;
         psf->sharpness = sharpness_of(psf->file.values.view());
         for (const KernelFile& deeper : psf->file.deeper) {
             const PsfSharpness other = sharpness_of(deeper.values.view());
@@ -162,28 +163,48 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
         }
     }
     MissingPixelOptions options = request_.missing;
+    if (compares_all) {
+        options.no_data = {false, {}};
+        options.find_hot_pixels = false;
+    }
+    if (const auto bits = input_metadata_.microscope.significant_bits)
+        options.camera_maximum = std::ldexp(1.0, *bits) - 1;
     constexpr index_t shares = 8;  // of the memory limit
     options.most_bytes =
         std::min(options.most_bytes, host_limit_bytes(request_.options.max_host_bytes) / shares);
     const Volume mask = read_mask();
+    missing_.clear();
     for (index_t t = 0; t < input_metadata_.frames; ++t)
         for (index_t c = 0; c < input_metadata_.channels; ++c) {
-            MissingPixels found = find_missing_pixels(*reader_, t, c, *kernels_.of(c).sharpness,
-                                                      options, request_.engines.threads);
+            MissingPixels found = find_missing_pixels(
+                *reader_, t, c, kernels_.of(c).sharpness.value_or(PsfSharpness()), options,
+                request_.engines.threads);
             if (mask.bytes() > 0)
                 found.add_mask(mask.view(), message("the mask \"", request_.mask, '"'));
             missing_.push_back(std::move(found));
         }
-    if (std::all_of(missing_.begin(), missing_.end(),
-                    [](const MissingPixels& one) { return one.count() == 0; }))
-        return missing_.clear();
+    std::optional<double> saturation;  // the largest value of all volumes
+    for (const MissingPixels& one : missing_)
+        if (one.saturated) saturation = std::max(saturation.value_or(0), one.saturated->value);
+    for (MissingPixels& one : missing_)
+        if (one.saturated && one.saturated->value < *saturation) one.saturated.reset();
+    if (compares_all || (!saturation && !has_missing())) return;
+    if (saturation) options_.saturation = saturation;
+    if (has_missing() && !options_.saturation) options_.saturation = missing_pixel;
+    const std::string variant = message(has_missing() ? " with missing pixels" : "",
+                                        saturation ? message(" saturated at ", *saturation) : "");
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
-                  context, " with missing pixels");
+                  context, variant);
+}
+
+bool DeconvolveSteps::has_missing() const {
+    return std::any_of(missing_.begin(), missing_.end(),
+                       [](const MissingPixels& one) { return one.count() > 0; });
 }
 
 void DeconvolveSteps::plan(const ExecutionContext& context) {
     // A dry run reads no pixels.
-    if (has_likelihood(options_.method) && !request_.run.dry_run) find_missing(context);
+    if (!request_.run.dry_run) find_missing(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
         for (std::string& warning : psf_warnings(psf.file, input_metadata_))
@@ -194,8 +215,7 @@ void DeconvolveSteps::plan(const ExecutionContext& context) {
         DeconvolveOptions options = options_;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
-        options.image_type = missing_.empty() ? input_metadata_.type : PixelType::float32;
-        if (!missing_.empty() && !options.saturation) options.saturation = missing_pixel;
+        options.image_type = has_missing() ? PixelType::float32 : input_metadata_.type;
         options.streamed = true;
         const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
@@ -270,23 +290,17 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
             const PhaseTimer timer(context.timeline, Phase::write);
             estimates_->write_if_due(number, iteration, read);
         };
-        CheckedSource recorded(input, [&](const ConstImageView& part) { pixels_->add(part); });
         std::optional<MarkedSource> marked;
-        if (!missing_.empty()) marked.emplace(recorded, missing_[static_cast<std::size_t>(number)]);
-        CheckedSource image(marked ? static_cast<ImageSource&>(*marked) : recorded,
+        if (has_missing()) marked.emplace(input, missing_[static_cast<std::size_t>(number)]);
+        CheckedSource image(marked ? *marked : input,
                             [&](const ConstImageView& part) { light_.add_image(part); });
         CheckedSink checked(output, light_);
         std::optional<KeepingSink> kept;
         if (request_.warm_start) kept.emplace(checked, last_result(channel, output.format()));
         volumes_.push_back(kernels_.solver(channel).execute(
             image, kept ? static_cast<ImageSink&>(*kept) : checked, run, volume_context));
-        pixels_->end_volume();
         light_.end_volume(volumes_.back().background);
     };
-    std::optional<double> most;
-    if (input_metadata_.microscope.significant_bits)
-        most = std::ldexp(1.0, *input_metadata_.microscope.significant_bits) - 1;
-    pixels_.emplace(most, thread_count(request_.engines.threads));
     if (!request_.second_output.empty()) {
         io::ImageMetadata deviation = output_metadata_;
         deviation.type = PixelType::float32;

@@ -113,6 +113,8 @@ class DeconvolveSteps : public ImageSteps {
     void open_initial_image();
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
+    bool has_missing() const;  ///< whether pixels of any volume are left out
+    std::string warning_of_saturation() const;
     /// Returns the volume of the mask; an empty one if there is none.
     Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
@@ -125,11 +127,10 @@ class DeconvolveSteps : public ImageSteps {
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
     Volume initial_volume_;                                  ///< one volume of the --start image
     std::vector<Volume> last_results_;    ///< for --warm-start, last result of each channel
-    std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest, or none
+    std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest
     Kernels kernels_;
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation
-    std::optional<PixelCheck> pixels_;
     LightCheck light_{thread_count(request_.engines.threads)};
     std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
     std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c

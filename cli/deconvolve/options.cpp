@@ -40,14 +40,30 @@ bool parse_hot_pixels(std::string_view option, const std::string& text) {
     return text == "auto";
 }
 
+void add_saturation(CLI::App& app, const char* group, DeconvolveRequest& request) {
+    app.add_option_function<std::string>(
+           "--saturation",
+           [&request](const std::string& text) {
+               request.missing.find_saturated = text == "auto";
+               request.options.saturation.reset();
+               if (text != "auto" && text != "off")
+                   request.options.saturation =
+                       parse_number_or("auto or off", "--saturation", text);
+           },
+           "Pixels of at least this value are saturated: lower bounds, which more light does not "
+           "contradict; auto: those at the largest value of the type or the camera (default auto)")
+        ->type_name("N|auto|off")
+        ->group(group);
+}
+
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = groups::method;
-    add_options(
-        app, group, options,
-        {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
-         "saturation", "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
+    add_options(app, group, options,
+                {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
+                 "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
     add_option_parsed_by(app, group, options, "coarse_start", parse_coarse_start)->expected(0, 1);
+    add_saturation(app, group, request);
     add_parsed(
         app, "--no-data", request.missing.no_data, parse_no_data, "V|auto|off",
         "Pixels without data, which are left out: those of one value; auto: regions of one value "
@@ -151,7 +167,7 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
         if (command.count(flag) > 0 && !uses_option(method, option))
             throw InvalidArgument(
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
-    for (const char* flag : {"--mask", "--no-data", "--hot-pixels"})
+    for (const char* flag : {"--mask", "--no-data", "--hot-pixels", "--saturation"})
         if (command.count(flag) > 0 && !has_likelihood(method))
             throw InvalidArgument(message(flag, " does not apply to --method ", to_string(method),
                                           ", which compares all pixels; leave it out"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `convolume deconvolve`: sentences for people, JSON for programs.
 
+#include <algorithm>
+
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
@@ -174,9 +176,14 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     for (std::size_t number = 0; number < volumes_.size(); ++number) {
         const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
-        if (!missing_.empty())
+        if (!missing_.empty()) {
+            const std::string place = place_text(static_cast<index_t>(number));
             for (const std::string& found : missing_[number].findings)
-                console.fact("left out", message(place_text(static_cast<index_t>(number)), found));
+                console.fact("left out", message(place, found));
+            if (const auto& saturated = missing_[number].saturated;
+                saturated && options_.saturation)
+                console.fact("saturated", message(place, saturated->finding, ": lower bounds"));
+        }
         console.fact("result",
                      message(place_text(static_cast<index_t>(number)),
                              iteration_text(volume.last, request_.options), background_text(volume),
@@ -196,7 +203,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain)));
     }
     for (const std::string& warning :
-         {pixels_->warning(), background_warning(volumes_), light_.warning(),
+         {warning_of_saturation(), background_warning(volumes_), light_.warning(),
           filtered_warning(volumes_, request_.options.hold_out)})
         if (!warning.empty()) console.warning(warning);
     if (negative > 0)
@@ -209,6 +216,18 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                        estimates_->written().back()));
     report_output(console, request_.output, output_metadata_, request_.create.compression);
     if (!request_.second_output.empty()) report_uncertainty(console);
+}
+
+// Methods that compare all pixels take saturated ones for what they are not.
+std::string DeconvolveSteps::warning_of_saturation() const {
+    if (has_likelihood(options_.method)) return {};
+    const auto found = std::find_if(missing_.begin(), missing_.end(), [](const MissingPixels& one) {
+        return one.saturated.has_value();
+    });
+    if (found == missing_.end()) return {};
+    return message(place_text(found - missing_.begin()), found->saturated->finding,
+                   ": what is there comes out too dim and too wide; take them as lower bounds "
+                   "(--method rl), or record with less light");
 }
 
 void DeconvolveSteps::report_uncertainty(const Console& console) const {
@@ -278,7 +297,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
                                             : nlohmann::ordered_json()},
                  {"negative_pixels", volume.negative_pixels},
-                 {"missing_pixels", missing_.empty() ? 0 : missing_[i].count()}});
+                 {"missing_pixels", volume.missing_pixels},
+                 {"saturated_pixels", volume.saturated_pixels}});
             auto& json_of_volume = json["report"]["volumes"].back();
             const bool is_rlgc = uses_option(options.method, "consensus");
             const bool has_tv = uses_option(options.method, "tv_weight");

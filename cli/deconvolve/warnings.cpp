@@ -19,13 +19,6 @@ namespace convolume::cli {
 
 namespace {
 
-/// Returns true if `value` is the largest of a camera: all of its 8 to 16 bits are set.
-bool is_camera_maximum(double value) {
-    for (const int bits : {8, 10, 11, 12, 13, 14, 16})
-        if (value == std::ldexp(1.0, bits) - 1) return true;
-    return false;
-}
-
 /// Returns the sum of every plane; nothing for complex PSFs.
 std::vector<double> light_of_planes(const ConstImageView& psf) {
     std::vector<double> light;
@@ -100,64 +93,6 @@ void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image
         return;
     }
 }
-
-}  // namespace
-
-void PixelCheck::add(const ConstImageView& part) {
-    pixels_ += element_count(part.shape);
-    visit_pixel_type(part.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        struct Largest {
-            T value = std::numeric_limits<T>::lowest();
-            index_t count = 0;
-        };
-        if constexpr (std::is_arithmetic_v<T>) {
-            const double before = largest_;
-            const auto largest_of = [&](const T* row) {
-                // Two loops that compilers vectorize take less time than one with branches.
-                Largest largest;
-                for (index_t x = 0; x < part.shape.x; ++x)
-                    largest.value = row[x] > largest.value ? row[x] : largest.value;
-                if (static_cast<double>(largest.value) < before) return largest;
-                for (index_t x = 0; x < part.shape.x; ++x) largest.count += row[x] == largest.value;
-                return largest;
-            };
-            for (const Largest& row : figures_of_rows<T>(part, threads_, largest_of)) {
-                const auto most = static_cast<double>(row.value);
-                if (most < largest_) continue;
-                if (most > largest_) largest_count_ = 0;
-                largest_ = most;
-                largest_count_ += row.count;
-                largest_is_full_ =
-                    std::is_integral_v<T> && row.value == std::numeric_limits<T>::max();
-            }
-        }
-    });
-}
-
-void PixelCheck::end_volume() {
-    if (largest_is_full_ || is_camera_maximum(largest_) ||
-        (camera_maximum_ && largest_ >= *camera_maximum_)) {
-        saturated_ += largest_count_;
-        saturation_ = std::max(saturation_, largest_);
-    }
-    largest_ = -std::numeric_limits<double>::infinity();
-    largest_count_ = 0;
-    largest_is_full_ = false;
-}
-
-std::string PixelCheck::warning() const {
-    constexpr index_t fewest = 10;       // fewer saturated pixels may be hot pixels
-    constexpr double noticeable = 1e-5;  // least share of saturated pixels
-    const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
-    if (saturated_ < fewest || share < noticeable) return {};
-    return message(saturated_, " pixels (", format_number(100 * share, 2), " %) are saturated, at ",
-                   format_number(saturation_, 9),
-                   ": what is there comes out too dim and too wide; leave them out (--saturation ",
-                   format_number(saturation_, 9), "), or record with less light");
-}
-
-namespace {
 
 double sum_of(const ConstImageView& part, int threads) {
     return visit_pixel_type(part.type, [&](auto tag) {

@@ -2,7 +2,6 @@
 #pragma once
 // Warnings about images and PSFs that do not suit the requested deconvolution.
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,32 +11,6 @@
 #include "convolume/image_view.hpp"
 
 namespace convolume::cli {
-
-/// Check of an image's volumes for saturation.
-class PixelCheck {
-  public:
-    /// `camera_maximum` is the largest value of the camera, if the file has it.
-    PixelCheck(std::optional<double> camera_maximum, int threads)
-        : camera_maximum_(camera_maximum), threads_(threads) {}
-
-    /// Checks a part of a volume, whose rows are contiguous.
-    void add(const ConstImageView& part);
-    /// Ends a volume. Its saturated pixels are those of its largest value.
-    void end_volume();
-
-    /// Returns a sentence if pixels are saturated, else an empty text.
-    std::string warning() const;
-
-  private:
-    std::optional<double> camera_maximum_;
-    int threads_;
-    double largest_ = -std::numeric_limits<double>::infinity();  ///< of this volume
-    index_t largest_count_ = 0;     ///< number of pixels of this volume that have the largest value
-    bool largest_is_full_ = false;  ///< whether their type has no larger value
-    index_t pixels_ = 0;            ///< number of pixels of all volumes
-    index_t saturated_ = 0;         ///< number of saturated pixels
-    double saturation_ = 0;         ///< value of the saturated pixels
-};
 
 /// Check of the light of results, which is that of the image above its background.
 class LightCheck {

@@ -20,6 +20,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/missing_pixels.hpp"
 
 namespace convolume::cli {
 
@@ -49,12 +50,7 @@ std::optional<double> saturation_of(PixelType type, const ConstImageView& stack)
     const auto* const values = static_cast<const float*>(stack.data);
     const double largest =
         static_cast<double>(*std::max_element(values, values + element_count(stack.shape)));
-    for (const int bits : {7, 8, 10, 11, 12, 13, 14, 15, 16}) {
-        const bool of_signed = bits == 7 || bits == 15;
-        if (of_signed && type != (bits == 7 ? PixelType::int8 : PixelType::int16)) continue;
-        if (largest == std::ldexp(1.0, bits) - 1) return largest;
-    }
-    return std::nullopt;
+    return is_full_scale(largest, type) ? std::optional(largest) : std::nullopt;
 }
 
 Volume as_float32(const ConstImageView& view) {

@@ -92,9 +92,10 @@ class DeviceImages final : public CallerImages {
         double saturated = 0, squares = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
             sums += functors.sum(
-                plane, PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
-                                   clip, saturation.value_or(unlimited),
-                                   saturation ? mark_of(*saturation, problem) : 0});
+                plane,
+                PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(), clip,
+                            saturation.value_or(unlimited),
+                            saturation ? mark_of(static_cast<float>(*saturation), problem) : 0});
             if (saturation) saturated += functors.sum(plane, MarkedPixelCount{values.as<float>()});
             if (problem.chooses_tv_weight())
                 squares += functors.sum(plane, PixelSquares{values.as<float>()});

@@ -14,6 +14,7 @@
 #include "deconvolve/missing/hot_pixels.hpp"
 #include "deconvolve/missing/no_data.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
+#include "deconvolve/missing/saturation.hpp"
 
 namespace convolume {
 
@@ -78,7 +79,8 @@ class Search {
           missing_(image.format().shape) {}
 
     MissingPixels find(const PsfSharpness& sharpness) {
-        if (options_.no_data.find || options_.no_data.value) find_no_data();
+        if (options_.no_data.find || options_.find_saturated) survey();
+        if (is_finite_ && options_.no_data.value) add_given_value(*options_.no_data.value);
         if (options_.find_hot_pixels) find_hot_pixels(sharpness);
         // The deconvolution says where the image is not finite.
         if (is_finite_) return std::move(missing_);
@@ -107,21 +109,34 @@ class Search {
         });
     }
 
-    void find_no_data() {
-        NoData found;
-        if (options_.no_data.find) {
-            NoDataSearch search(shape());
-            for_each_plane([&](const Plane& plane, index_t z) { search.add(plane, z); });
-            if (!is_finite_) return;
-            found = search.find();
+    // Finds in one reading what no pixel's neighbors tell.
+    void survey() {
+        NoDataSearch no_data(shape());
+        SaturationSearch saturation;
+        for_each_plane([&](const Plane& plane, index_t z) {
+            if (options_.no_data.find) no_data.add(plane, z);
+            if (options_.find_saturated) saturation.add(plane);
+        });
+        if (!is_finite_) return;
+        if (options_.find_saturated) {
+            missing_.saturated = saturation.find(image_.format().type, options_.camera_maximum);
+            if (missing_.saturated)
+                missing_.saturated->finding =
+                    message(share_text(missing_.saturated->count, shape()), " are saturated, at ",
+                            missing_.saturated->value);
         }
+        if (options_.no_data.find) add_no_data(no_data.find());
+    }
+
+    void add_no_data(const NoData& found) {
         add_planes(found);
         add_margins(found);
         for (const NoData::Value& value : found.values)
             add_value(message("have no data (the value ", value.value, " beside other values)"),
                       [&](const Plane& plane) { return run_pixels(plane, value); });
-        if (!options_.no_data.value) return;
-        const double given = *options_.no_data.value;
+    }
+
+    void add_given_value(double given) {
         add_value(message("have no data (the value ", given, ")"), [&](const Plane& plane) {
             std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
             for (std::size_t i = 0; i < marked.size(); ++i)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pixels that say nothing of the object: those without data, such as the margins of a registration,
-// and hot or dead pixels of a camera. Deconvolver leaves them out of the likelihood, and of its
-// estimates of background and noise. Axes are z, y, x.
+// Pixels that say nothing of the object, or less than others: those without data, such as the
+// margins of a registration, hot or dead pixels of a camera, and saturated ones. Deconvolver leaves
+// them out of its estimates of background and noise, and of the likelihood; saturated ones are
+// lower bounds there. Axes are z, y, x.
 
 #include <cstdint>
 #include <limits>
@@ -18,6 +19,22 @@ namespace convolume {
 /// Value of a float32 pixel that is left out. A Deconvolver for images with such pixels is planned
 /// with DeconvolveOptions::saturation of at most this value.
 inline constexpr float missing_pixel = std::numeric_limits<float>::max();
+
+/// Pixels at the largest value of their type or camera.
+struct SaturatedPixels {
+    double value = 0;     ///< for DeconvolveOptions::saturation
+    index_t count = 0;    ///< number of pixels that have it
+    std::string finding;  ///< such as "262 pixels (0.5 %) are saturated, at 4095"
+};
+
+/// Returns whether `value` is the largest of an integer type, of a camera of 8, 10 to 14 or 16
+/// bits, or of the camera whose largest value is given.
+/// @code{.cpp}
+/// assert(is_full_scale(4095, PixelType::uint16) && !is_full_scale(4094, PixelType::uint16));
+/// assert(is_full_scale(127, PixelType::int8) && !is_full_scale(127, PixelType::uint8));
+/// @endcode
+CONVOLUME_API bool is_full_scale(double value, PixelType type,
+                                 std::optional<double> camera_maximum = {});
 
 /// Pixels of one volume that are left out: one bit for each pixel of planes that have any.
 class CONVOLUME_API MissingPixels {
@@ -46,6 +63,8 @@ class CONVOLUME_API MissingPixels {
     /// A kind of missing pixels that was found, such as
     ///     "4032 pixels (1 %) have no data: the value 0 at z 0-23, y 2-13, x 2-15"
     std::vector<std::string> findings;
+    /// Saturated pixels, which are not left out, if so many were found that they matter.
+    std::optional<SaturatedPixels> saturated;
 
   private:
     std::vector<std::uint64_t>& plane(index_t z);
@@ -79,6 +98,8 @@ struct MissingPixelOptions {
     /// Whether pixels that are brighter or darker beside their neighbors than the PSF and the
     /// noise allow are left out.
     bool find_hot_pixels = true;
+    bool find_saturated = true;               ///< whether saturated pixels are looked for
+    std::optional<double> camera_maximum;     ///< largest value of the camera, if it is known
     index_t most_bytes = index_t{128} << 20;  ///< memory for planes that are read at once
 };
 

@@ -188,9 +188,22 @@ void bind_device_deconvolver(nb::module_& module) {
 
 void bind_missing_pixels(nb::module_& module) {
     module.attr("missing_pixel") = static_cast<double>(missing_pixel);
+    module.def(
+        "is_full_scale", [](double value, PixelType type) { return is_full_scale(value, type); },
+        "Returns whether a value is the largest of a type or of a camera.", nb::arg("value"),
+        nb::arg("type"));
     nb::class_<MissingPixels>(module, "MissingPixels")
         .def_prop_ro("count", &MissingPixels::count)
         .def_ro("findings", &MissingPixels::findings)
+        .def_prop_ro("saturation",
+                     [](const MissingPixels& self) -> std::optional<double> {
+                         if (!self.saturated) return std::nullopt;
+                         return self.saturated->value;
+                     })
+        .def_prop_ro("saturated",
+                     [](const MissingPixels& self) {
+                         return self.saturated ? self.saturated->finding : std::string();
+                     })
         .def(
             "mark",
             [](const MissingPixels& self, const ReadArray& image, const WriteArray& target) {
@@ -203,22 +216,26 @@ void bind_missing_pixels(nb::module_& module) {
     module.def(
         "find_missing_pixels",
         [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
-           std::optional<double> no_data, bool hot_pixels, const std::optional<ReadArray>& mask,
-           std::optional<int> threads) {
+           std::optional<double> no_data, bool hot_pixels, bool saturated,
+           const std::optional<ReadArray>& mask, std::optional<int> threads) {
             const ConstImageView pixels = view(image), taps = view(psf);
             std::optional<ConstImageView> kept;
             if (mask) kept = view(*mask);
             const nb::gil_scoped_release released;
             ViewSource source(pixels);
+            MissingPixelOptions options;
+            options.no_data = {find_no_data, no_data};
+            options.find_hot_pixels = hot_pixels;
+            options.find_saturated = saturated;
+            const PsfSharpness sharpness = hot_pixels ? sharpness_of(taps) : PsfSharpness();
             MissingPixels found =
-                find_missing_pixels(source, 0, 0, sharpness_of(taps),
-                                    {{find_no_data, no_data}, hot_pixels}, threads.value_or(0));
+                find_missing_pixels(source, 0, 0, sharpness, options, threads.value_or(0));
             if (kept) found.add_mask(*kept, "the mask");
             return found;
         },
         "Returns the pixels of an image that a deconvolution leaves out.", nb::arg("image"),
         nb::arg("psf"), nb::arg("find_no_data"), nb::arg("no_data").none(), nb::arg("hot_pixels"),
-        nb::arg("mask").none(), nb::arg("threads").none());
+        nb::arg("saturated"), nb::arg("mask").none(), nb::arg("threads").none());
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ from ._errors import InvalidArgument
 from ._image import Image
 from ._optics import MicroscopeKeywords, _spacing, psf_options
 from ._options import defaults_of, triple_of, with_keywords
-from ._psf import saturation_of
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
@@ -202,7 +201,8 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     if isinstance(saturation, str):
         if saturation != "auto":
             raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{saturation}'")
-        full = saturation_of(readable(stack, "the stack").dtype, float(values.max())) if values.size else None
+        largest = float(values.max()) if values.size else 0.0
+        full = largest if _core.is_full_scale(largest, readable(stack, "the stack").dtype) else None
     else:
         full = saturation
     voxel = _spacing_of(stack, spacing)

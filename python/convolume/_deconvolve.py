@@ -33,7 +33,6 @@ from ._psf import (
     warn_of_background,
     warn_of_filter,
     warn_of_psf,
-    warn_of_saturation,
     warn_of_unknown_voxels,
 )
 from ._run import byte_size, engines, log_plan, progress_bar
@@ -96,9 +95,10 @@ class Deconvolver:
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
         makes no difference to methods "nnls" and "wiener".
-    saturation : float, optional
-        Pixels of at least this value are lower bounds, which more light does not contradict. Methods "nnls" and
-        "wiener" do not offer it.
+    saturation : float, "auto" or None
+        Pixels of at least this value are lower bounds, which more light does not contradict. "auto" is the largest
+        value of the type or the camera, if pixels of an array in host memory have it. Methods "nnls" and "wiener"
+        do not offer it.
     no_data : float, "auto" or "off"
         Pixels without data, which are left out: those of one value. "auto" finds regions of one value that photons
         cannot repeat, and margins darker than all else. Methods "nnls" and "wiener" compare all pixels.
@@ -174,19 +174,20 @@ class Deconvolver:
         at_depths = arguments.get("depths") is not None
         self._cores = ([self._core_at_depths()] if at_depths
                        else [self._core_of(number) for number in range(len(self._psfs))])
-        self._marked_cores: dict[int, _core.Deconvolver] = {}  # for images with missing pixels, by their PSFs
+        # Plans for images with missing or saturated pixels, by their PSFs and the saturation.
+        self._marked_cores: dict[tuple[int, float | None], _core.Deconvolver] = {}
         self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self._report: Mapping[str, Any] = MappingProxyType({})
         log_plan(lambda: self.plan, arguments)
 
-    def _core_of(self, number: int, marked: bool = False) -> _core.Deconvolver:
-        """Plans for one of the PSFs. With `marked`, images may have missing pixels."""
+    def _core_of(self, number: int, saturation: float | None = None) -> _core.Deconvolver:
+        """Plans for one of the PSFs. With a saturation, images may have missing pixels."""
         taps = self._psfs[number].taps
         plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
         return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
-                    self._options_of(number, marked=marked), engines(self._arguments))
+                    self._options_of(number, saturation=saturation), engines(self._arguments))
 
-    def _core_at_depths(self, marked: bool = False) -> _core.Deconvolver:
+    def _core_at_depths(self, saturation: float | None = None) -> _core.Deconvolver:
         """Plans for PSFs at depths."""
         taps, centers = [], []
         for psf in self._psfs:
@@ -195,29 +196,38 @@ class Deconvolver:
             centers.append(_core.center_index(
                 _core.Options(origin=center_of(psf.origin if in_order else "middle", 3)), taps[-1]))
         return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
-                                           self._options_of(0, marked=marked), engines(self._arguments))
+                                           self._options_of(0, saturation=saturation), engines(self._arguments))
 
-    def _options_of(self, number: int, on_gpu: bool = False, marked: bool = False) -> _core.DeconvolveOptions:
+    def _options_of(self, number: int, on_gpu: bool = False, saturation: float | None = None
+                    ) -> _core.DeconvolveOptions:
         given = self._arguments if on_gpu else with_search(self._arguments, triple_of(self.image_shape)[0])
         arguments = {**given, "origin": self._psfs[number].origin}
-        if marked:
-            arguments["image_dtype"] = None
-            if arguments.get("saturation") is None:
-                arguments["saturation"] = _core.missing_pixel
+        if saturation is not None:
+            arguments |= {"image_dtype": None, "saturation": saturation}
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
 
     def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None
                 ) -> tuple[_core.Deconvolver, np.ndarray, list[str]]:
         """Returns the plan for an image, the image with its missing pixels marked, and what is missing."""
         missing = find_missing(image, self._psfs[number].taps, self._arguments, mask)
-        if missing is None:
+        saturation = self._arguments.get("saturation", "auto")
+        if saturation == "auto":
+            saturation = None if missing is None else missing.saturation
+        if missing is not None and missing.count > 0:
+            marked = np.empty(image.shape, np.float32)
+            missing.mark(image, marked)
+            return self._core_for(number, saturation or _core.missing_pixel), marked, missing.findings
+        if saturation is None or not _core.has_likelihood(self._arguments.get("method", "rl")):
             return self._cores[number], image, []
-        if number not in self._marked_cores:
+        return self._core_for(number, saturation), image, []
+
+    def _core_for(self, number: int, saturation: float) -> _core.Deconvolver:
+        """Returns the plan for images with missing or saturated pixels."""
+        key = number, saturation
+        if key not in self._marked_cores:
             at_depths = self._arguments.get("depths") is not None
-            self._marked_cores[number] = self._core_at_depths(True) if at_depths else self._core_of(number, True)
-        marked = np.empty(image.shape, np.float32)
-        missing.mark(image, marked)
-        return self._marked_cores[number], marked, missing.findings
+            self._marked_cores[key] = self._core_at_depths(saturation) if at_depths else self._core_of(*key)
+        return self._marked_cores[key]
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         return _planned, (self.image_shape, self._psfs, self._arguments)
@@ -294,8 +304,6 @@ class Deconvolver:
         if first is not None and first.shape != pixels.shape:
             raise InvalidArgument(f"start has the shape {first.shape} and the image {pixels.shape}: both must be equal")
         starts = None if first is None else batch.of(first)
-        if self._arguments.get("saturation") is None:
-            warn_of_saturation(pixels)
         mask = mask_of(run.get("mask"), self.image_shape)
         deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []

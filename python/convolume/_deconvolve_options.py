@@ -35,7 +35,7 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
     tv_weight: float | Literal["auto"]
     spacing: Sequence[float | None] | None
     stop: float | Literal["auto"] | None
-    saturation: float | None
+    saturation: float | Literal["auto"] | None
     no_data: float | Literal["auto", "off"]
     hot_pixels: Literal["auto", "off"]
     coarse_start: int | None
@@ -110,8 +110,8 @@ class WienerKeywords(_ModelKeywords, _UncertaintyKeywords, total=False):
 
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, no_data="auto",
-                       hot_pixels="auto", **others)
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, saturation="auto",
+                       no_data="auto", hot_pixels="auto", **others)
 
 
 def searches(options: Mapping[str, Any]) -> bool:
@@ -144,6 +144,10 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     for name in ("iterations", "coarse_start"):
         if own.get(name, 0) is None:
             del own[name]
+    if isinstance(own.get("saturation"), str):
+        if own["saturation"] != "auto":
+            raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{own['saturation']}'")
+        del own["saturation"]
     if own.get("uncertainty") is True:
         own["uncertainty"] = _SPLITS
     spacing = own.get("spacing") or [1.0] * dimensions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pixels that a deconvolution leaves out: those without data, hot ones, and those of a mask."""
+"""Pixels that a deconvolution leaves out (without data, hot, or of a mask) or takes as bounds (saturated)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, warn
 from ._options import triple_of
 
 
@@ -23,19 +23,23 @@ def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
 
 def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
                  mask: np.ndarray | None) -> _core.MissingPixels | None:
-    """Returns the pixels that are left out of an image; None if there are none."""
+    """Returns the pixels of an image that are left out, or saturated; None of a complex image."""
     method, no_data = options.get("method", "rl"), options.get("no_data", "auto")
     hot_pixels = options.get("hot_pixels", "auto")
-    if not _core.has_likelihood(method):
+    compares_all = not _core.has_likelihood(method)
+    if compares_all and (mask is not None or not isinstance(no_data, str)):
         given = "mask" if mask is not None else "no_data"
-        if mask is not None or not isinstance(no_data, str):
-            raise InvalidArgument(f"method={method!r} compares all pixels: leave {given} out, or choose another method")
-        return None
+        raise InvalidArgument(f"method={method!r} compares all pixels: leave {given} out, or choose another method")
     if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
         raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
     if image.dtype.kind == "c":  # which the plan refuses
         return None
-    missing = _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)), no_data == "auto",
+    missing = _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)),
+                                        no_data == "auto" and not compares_all,
                                         None if isinstance(no_data, str) else float(no_data),
-                                        hot_pixels == "auto", mask, options.get("workers"))
-    return missing if missing.count > 0 else None
+                                        hot_pixels == "auto" and not compares_all,
+                                        options.get("saturation", "auto") == "auto", mask, options.get("workers"))
+    if compares_all and missing.saturated:
+        warn(f"{missing.saturated}: what is there comes out too dim and too wide; take them as lower bounds "
+             "(method='rl'), or record with less light")
+    return missing

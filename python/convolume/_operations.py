@@ -302,8 +302,10 @@ class Deconvolution:
         """Returns the options with a number of iterations, so that no block searches for its own, and without a search
         for missing pixels, of which neighboring blocks could find others."""
         no_data = self.options.get("no_data", "auto")
+        saturation = self.options.get("saturation", "auto")
         return {"iterations": 30, **self.options, "hot_pixels": "off",
-                "no_data": "off" if no_data == "auto" else no_data}
+                "no_data": "off" if no_data == "auto" else no_data,
+                "saturation": None if saturation == "auto" else saturation}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         """Sets the results of :meth:`find_estimates` for all blocks."""

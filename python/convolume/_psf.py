@@ -19,8 +19,6 @@ from ._options import Origin, center_of, triple_of
 from ._run import log
 
 _MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
-_CAMERA_BITS = (8, 10, 11, 12, 13, 14, 16)
-_HOT_PIXELS, _NOTICEABLE = 10, 1e-5  # fewer saturated pixels, or a smaller share, may be hot pixels
 _NOTICEABLE_LIGHT = 0.1  # share of the light of a result that an unsure background makes doubtful
 _BRIGHT = 0.1  # share of the brightest plane's light that is bright for an outermost plane
 
@@ -121,23 +119,6 @@ def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
             log.warning("the PSF has %s, and the outermost hold %.3g %% of the light of the brightest: light from "
                         "farther away will stay as haze in an image of %d planes; make a PSF of %d", planes,
                         100 * share, image_shape[0], 2 * image_shape[0] - 1)
-
-
-def saturation_of(dtype: np.dtype[Any], largest: float) -> float | None:
-    """Returns `largest`, the largest value of an image, if it is the largest of an integer type or of a camera."""
-    bits = {"int8": (7,), "int16": (15,), "uint32": (32,), "int32": (31,)}.get(dtype.name, ()) + _CAMERA_BITS
-    return largest if largest in [2.0**n - 1 for n in bits] else None
-
-
-def warn_of_saturation(pixels: np.ndarray) -> None:
-    """Issues a warning if so many pixels are at the largest value of the type or camera that the result suffers."""
-    if pixels.dtype.kind == "c" or pixels.size == 0:
-        return
-    full = saturation_of(pixels.dtype, float(pixels.max()))
-    count = 0 if full is None else int(np.count_nonzero(pixels == full))
-    if count >= _HOT_PIXELS and count >= _NOTICEABLE * pixels.size:
-        warn(f"{count} pixels ({100 * count / pixels.size:.2g} %) are saturated, at {full:.9g}: what is there comes "
-             f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
 
 
 def warn_of_filter(options: Mapping[str, Any]) -> None:

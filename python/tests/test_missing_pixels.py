@@ -87,6 +87,19 @@ def test_saturated_pixels_are_lower_bounds():
     assert bound.max() < 2 * clean.max()
 
 
+def test_saturation_is_found_at_the_limit_of_the_camera():
+    image, psf = recording(50)
+    image = np.rint((image - 100.0) * (4095 - 100) / (np.quantile(image, 0.98) - 100) + 100)
+    clean, _ = restored(image.astype(np.uint16), psf)
+    cut = np.minimum(image, 4095).astype(np.uint16)
+    bound, report = restored(cut, psf)
+    assert report["saturated_pixels"] == np.count_nonzero(cut == 4095)
+    np.testing.assert_array_equal(bound, restored(cut, psf, saturation=4095)[0])
+    without, report = restored(cut, psf, saturation=None)
+    assert report["saturated_pixels"] == 0
+    assert np.linalg.norm(bound - clean) < np.linalg.norm(without - clean)
+
+
 def test_resampled_noise_is_no_gain(recorded):
     image, psf = recorded
     shifted = (image[..., :-1] + image[..., 1:].astype(float)) / 2
@@ -98,7 +111,8 @@ def test_resampled_noise_is_no_gain(recorded):
 
 
 @pytest.mark.parametrize(("options", "run", "match"), [
-    ({"no_data": "none"}, {}, "no_data is a number"), ({"hot_pixels": True}, {}, "hot_pixels is"),
+    ({"no_data": "none"}, {}, "no_data is a number"), ({"saturation": "off"}, {}, "saturation is a number"),
+    ({"hot_pixels": True}, {}, "hot_pixels is"),
     ({}, {"mask": np.ones((2, 2))}, "the mask has the shape"),
     ({"method": "nnls"}, {"mask": np.ones(SHAPE)}, "compares all pixels"),
     ({"method": "nnls", "no_data": 0}, {}, "leave no_data out")])

@@ -95,6 +95,15 @@ def check_disturbances(folder):
     cut = np.minimum(clean, limit)
     errors = [np.linalg.norm(restored(folder, cut, *options)[0][INNER] - reference[INNER])
               for options in ([], ["--saturation", limit])]
+    # A recording that reaches the limit of a camera of 12 bits is found without the option.
+    scaled = np.rint((clean - 300.0) * (4095 - 300) / (limit - 300) + 300).astype(np.uint16)
+    reference_of_scaled = restored(folder, scaled)[0][INNER]
+    full = np.minimum(scaled, 4095)
+    by_default, report, _ = restored(folder, full)
+    check(report["saturated_pixels"] == np.count_nonzero(full == 4095), "pixels at 4095 are saturated")
+    differences = [np.linalg.norm(result[INNER] - reference_of_scaled)
+                   for result in (restored(folder, full, "--saturation", "off")[0], by_default)]
+    check(differences[1] < differences[0], f"saturated at 4095: error {differences[1]:.4g}, else {differences[0]:.4g}")
     for flag in ("--no-data", "--hot-pixels"):
         options = ["--method", "nnls", flag, "off"]
         refused = subprocess.run([sys.argv[1], "deconvolve", "image.npy", "psf.tif", "-o", "out.npy", *options],

@@ -172,7 +172,9 @@ TEST_CASE(
                       [](const Complex& value) { return value.real() == 0.25; }));
 }
 
-TEST_CASE("coarse image: sums of pixels leave out saturated, held-out and surplus pixels") {
+TEST_CASE(
+    "coarse image: sums of pixels bound saturated pixels, and leave out held-out and surplus "
+    "ones") {
     Random random(test_seed("sums of pixels"));
     for (const PixelType type : {PixelType::uint8, PixelType::uint16, PixelType::float32})
         for (const Shape3& shape : {Shape3{4, 6, 8}, Shape3{5, 7, 9}}) {
@@ -181,7 +183,7 @@ TEST_CASE("coarse image: sums of pixels leave out saturated, held-out and surplu
             Volume sums(coarsening.image(shape), PixelType::float32);
             const auto sum = [&](std::optional<double> saturation,
                                  const deconvolve::HeldOutPhotons& held) {
-                return deconvolve::sum_pixels(to_volume(image, type).view(), saturation, held,
+                return deconvolve::sum_pixels(to_volume(image, type).view(), {saturation}, held,
                                               coarsening, 2, sums.view());
             };
             CHECK(sum({}, {}) == element_count(sums.shape()));
@@ -207,9 +209,31 @@ TEST_CASE("coarse image: sums of pixels leave out saturated, held-out and surplu
             image(1, 2, 3) = 60;
             image(0, 2, 2) = 70;
             image(3, 5, 7) = 90;
-            CHECK(sum(60, {}) == element_count(sums.shape()) - 2);
-            CHECK(to_array(std::as_const(sums).view())(0, 2, 1).real() ==
-                  static_cast<double>(deconvolve::coarse_saturation()));
+            CHECK(sum(60, {}) == element_count(sums.shape()));
+            const auto bound_at = [&](index_t z, index_t y, index_t x) {
+                const deconvolve::PixelBounds bounds{
+                    static_cast<double>(deconvolve::least_encoded_bound), true};
+                const float pixel = std::as_const(sums).view().at<float>(z, y, x);
+                CHECK(bounds.apply_to(pixel));
+                return static_cast<double>(bounds.bound_of(pixel).value_or(0));
+            };
+            const double others = image(0, 2, 3).real() + image(1, 2, 2).real();
+            CHECK(bound_at(0, 2, 1) == 60 + 60 + others);
+            CHECK(bound_at(1, 5, 3) ==
+                  60 + (image(2, 5, 6) + image(2, 5, 7) + image(3, 5, 6)).real());
+            // Photons that are held out lower the bound in proportion: 7 of 8 above the offset
+            // stay.
+            sum(60, held);
+            CHECK(bound_at(0, 2, 1) <= 2 * (3 + 57 * 0.875) + others);
+            CHECK(bound_at(0, 2, 1) >= 2 * (3 + 57 * 0.875));
+            if (type == PixelType::float32) {
+                const Complex kept = image(0, 2, 3);
+                image(0, 2, 3) = static_cast<double>(missing_pixel);
+                CHECK(sum(60, {}) == element_count(sums.shape()) - 1);
+                CHECK(std::as_const(sums).view().at<float>(0, 2, 1) ==
+                      deconvolve::coarse_saturation());
+                image(0, 2, 3) = kept;
+            }
             image(1, 2, 3) = image(0, 2, 2) = image(3, 5, 7) = 0;
             const Array before = summed(image, coarsening);
             if (type != PixelType::float32) continue;

@@ -110,9 +110,9 @@ TEST_CASE("coarse start: values of saturated pixels make no difference") {
     CHECK(one.report.saturated_pixels == 12);
     CHECK(same(one.result, other.result));
 
-    // Every coarse pixel contains a saturated pixel, so there is no coarse image to start on.
+    // Every coarse pixel contains a missing pixel, so there is no coarse image to start on.
     for (index_t y = 0; y < 40; y += 2)
-        for (index_t x = 0; x < 44; x += 2) image(0, y, x) = 5000;
+        for (index_t x = 0; x < 44; x += 2) image(0, y, x) = static_cast<double>(missing_pixel);
     const Deconvolved none = deconvolved(image, psf, options);
     CHECK(none.report.coarse_iterations == 0);
     options.coarse_start = 0;

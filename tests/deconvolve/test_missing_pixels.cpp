@@ -75,6 +75,14 @@ void set(Volume& image, const Box3& box, std::uint16_t value) {
                 image.view().at<std::uint16_t>(z, y, x) = value;
 }
 
+// Options of a search for one value, or for nothing.
+MissingPixelOptions search_for(std::optional<double> value) {
+    MissingPixelOptions options;
+    options.no_data = {false, value};
+    options.find_hot_pixels = false;
+    return options;
+}
+
 // Whether exactly the pixels in the box are missing.
 bool is_box(const MissingPixels& missing, const Box3& box) {
     return missing.count() == element_count(box.shape()) && missing.contains(box.begin) &&
@@ -99,6 +107,49 @@ TEST_CASE("missing pixels: sharp and blurred specimens have none, at any number 
                 }
 }
 
+TEST_CASE("missing pixels: pixels at the largest value of their type or camera are saturated") {
+    struct Case {
+        PixelType type;
+        double value;
+        bool saturated;
+        std::optional<double> camera_maximum = {};
+    };
+    const Volume clean = recording(1.2, 3, false, 9);
+    const auto found_in = [&](const Case& one, index_t count) {
+        Volume image(shape, PixelType::float32);
+        convert_pixels(clean.view(), image.view());
+        for (index_t i = 0; i < element_count(shape); ++i) {
+            float& pixel = image.elements<float>()[i];
+            pixel = std::min(pixel, 120.0F);
+        }
+        for (index_t i = 0; i < count; ++i)
+            image.elements<float>()[700 * i] = static_cast<float>(one.value);
+        Volume typed(shape, one.type);
+        convert_pixels(image.view(), typed.view());
+        MissingPixelOptions options = search_for({});
+        options.camera_maximum = one.camera_maximum;
+        return missing_of(typed, gaussian_psf(1.2), options).saturated;
+    };
+    for (const Case& one :
+         {Case{PixelType::uint16, 65535, true}, Case{PixelType::uint16, 4095, true},
+          Case{PixelType::uint16, 16383, true}, Case{PixelType::uint16, 4000, false},
+          Case{PixelType::uint16, 4000, true, 4000}, Case{PixelType::uint8, 255, true},
+          Case{PixelType::uint8, 254, false}, Case{PixelType::int8, 127, true},
+          Case{PixelType::int16, 32767, true}, Case{PixelType::uint16, 32767, false},
+          Case{PixelType::float32, 65535, true}, Case{PixelType::float32, 500, false}}) {
+        INFO(to_string(one.type) << ' ' << one.value);
+        const std::optional<SaturatedPixels> found = found_in(one, 12);
+        CHECK(found.has_value() == one.saturated);
+        // A few hot pixels do not mean overexposure.
+        CHECK_FALSE(found_in(one, 9));
+        if (!found) continue;
+        CHECK(found->value == one.value);
+        CHECK(found->count == 12);
+        CHECK(found->finding ==
+              message("12 pixels (0.01 %) are saturated, at ", static_cast<int>(one.value)));
+    }
+}
+
 TEST_CASE("missing pixels: planes, boxes, margins and a value without data are found") {
     const Array psf = gaussian_psf(1.2);
     const Volume clean = recording(1.2, 100, false, 8);
@@ -117,9 +168,8 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
         for (const std::string& text : found.findings) UNSCOPED_INFO(text);
         CHECK(is_box(found, box));
         CHECK(found.findings.size() >= 1);
-        CHECK(with([&](Volume& image) { set(image, box, 0); }, {{false, {}}, false}).count() == 0);
-        CHECK(
-            is_box(with([&](Volume& image) { set(image, box, 77); }, {{false, 77.0}, false}), box));
+        CHECK(with([&](Volume& image) { set(image, box, 0); }, search_for({})).count() == 0);
+        CHECK(is_box(with([&](Volume& image) { set(image, box, 77); }, search_for(77)), box));
     }
     // A rim that interpolation has mixed with 0.
     const MissingPixels rim = with([&](Volume& image) {
