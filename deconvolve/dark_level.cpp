@@ -57,8 +57,13 @@ Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
     return coarsening;
 }
 
-// Returns the mean of each voxel and its neighbors, in a box of three along each axis.
-std::vector<float> local_means(const Volume& estimate) {
+bool is_compared(const ConstImageView& coarse, index_t i) {
+    return static_cast<const float*>(coarse.data)[i] < coarse_saturation();
+}
+
+// Returns the mean of each voxel and its neighbors, in a box of three along each axis. Voxels whose
+// pixels are left out are skipped: no data hold them up.
+std::vector<float> local_means(const Volume& estimate, const ConstImageView& coarse) {
     const Shape3 shape = estimate.shape();
     const float* const values = estimate.elements<float>();
     std::vector<float> means;
@@ -67,20 +72,25 @@ std::vector<float> local_means(const Volume& estimate) {
     for (index_t z = 0; z < shape.z; ++z)
         for (index_t y = 0; y < shape.y; ++y)
             for (index_t x = 0; x < shape.x; ++x) {
+                if (!is_compared(coarse, (z * shape.y + y) * shape.x + x)) continue;
                 double sum = 0;
                 index_t count = 0;
                 for (index_t k = from(z); k < std::min(z + 2, shape.z); ++k)
                     for (index_t j = from(y); j < std::min(y + 2, shape.y); ++j)
-                        for (index_t i = from(x); i < std::min(x + 2, shape.x); ++i, ++count)
-                            sum += static_cast<double>(values[(k * shape.y + j) * shape.x + i]);
+                        for (index_t i = from(x); i < std::min(x + 2, shape.x); ++i) {
+                            const index_t near = (k * shape.y + j) * shape.x + i;
+                            if (!is_compared(coarse, near)) continue;
+                            sum += static_cast<double>(values[near]);
+                            ++count;
+                        }
                 means.push_back(static_cast<float>(sum / static_cast<double>(count)));
             }
     return means;
 }
 
 // Returns the value that a share of the voxels' local means is below.
-double dark_quantile(const Volume& estimate, double share) {
-    std::vector<float> means = local_means(estimate);
+double dark_quantile(const Volume& estimate, const ConstImageView& coarse, double share) {
+    std::vector<float> means = local_means(estimate, coarse);
     const auto darker = static_cast<std::ptrdiff_t>(share * static_cast<double>(means.size()));
     std::nth_element(means.begin(), means.begin() + darker, means.end());
     return static_cast<double>(means[static_cast<std::size_t>(darker)]);
@@ -92,19 +102,21 @@ double mean_of(const ConstImageView& coarse) {
     double sum = 0;
     index_t compared = 0;
     for (index_t i = 0; i < element_count(coarse.shape); ++i) {
-        if (!(values[i] < coarse_saturation())) continue;
+        if (!is_compared(coarse, i)) continue;
         sum += static_cast<double>(values[i]);
         ++compared;
     }
     return deconvolve::mean_of(sum, compared);
 }
 
-// Returns the mean square of an estimate relative to its squared mean.
-double contrast_of(const Volume& estimate) {
+// Returns the mean square of an estimate relative to its squared mean, where pixels are compared.
+double contrast_of(const Volume& estimate, const ConstImageView& coarse) {
     const float* const values = estimate.elements<float>();
-    const index_t count = element_count(estimate.shape());
+    index_t count = 0;
     double sum = 0, squares = 0;
-    for (index_t i = 0; i < count; ++i) {
+    for (index_t i = 0; i < element_count(estimate.shape()); ++i) {
+        if (!is_compared(coarse, i)) continue;
+        ++count;
         const auto value = static_cast<double>(values[i]);
         sum += value;
         squares += value * value;
@@ -237,15 +249,15 @@ HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
                      [](float sum) { return sum < coarse_saturation(); }))
         return {offset, offset};
     const Volume hazy = restore(coarse, offset * pixels, dark_iterations);
-    const double dark = offset + dark_quantile(hazy, darker_share) / pixels;
+    const double dark = offset + dark_quantile(hazy, coarse, darker_share) / pixels;
     if (!has_haze_) return {dark, dark};
     const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
-    const double contrast = contrast_of(estimate);
+    const double contrast = contrast_of(estimate, coarse);
     if (contrast < sparse_contrast) return {dark, dark};
     const double mean = mean_of(coarse) / pixels;
     const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
     const double share = share_of_darker(contrast, light_to_noise);
-    return {dark + dark_quantile(estimate, share) / pixels, dark, true};
+    return {dark + dark_quantile(estimate, coarse, share) / pixels, dark, true};
 }
 
 }  // namespace convolume::deconvolve

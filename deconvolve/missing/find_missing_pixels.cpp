@@ -133,16 +133,18 @@ class Search {
         add_margins(found);
         for (const NoData::Value& value : found.values)
             add_value(message("have no data (the value ", value.value, " beside other values)"),
+                      value.value, value.most_outside,
                       [&](const Plane& plane) { return run_pixels(plane, value); });
     }
 
     void add_given_value(double given) {
-        add_value(message("have no data (the value ", given, ")"), [&](const Plane& plane) {
-            std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
-            for (std::size_t i = 0; i < marked.size(); ++i)
-                marked[i] = static_cast<double>(plane.pixels[i]) == given;
-            return marked;
-        });
+        add_value(message("have no data (the value ", given, ")"), given, 0,
+                  [&](const Plane& plane) {
+                      std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
+                      for (std::size_t i = 0; i < marked.size(); ++i)
+                          marked[i] = static_cast<double>(plane.pixels[i]) == given;
+                      return marked;
+                  });
     }
 
     void add_planes(const NoData& found) {
@@ -165,17 +167,24 @@ class Search {
         add_found(margins, "have no data (margins darker than all else)", missing_);
     }
 
+    // Adds the pixels that `marks` gives of each plane, unless more than a share of the others have
+    // the value, too.
     template <class Marks>
-    void add_value(const std::string& what, const Marks& marks) {
+    void add_value(const std::string& what, double value, double most_outside, const Marks& marks) {
         MissingPixels found(shape());
+        index_t outside = 0;
         for_each_plane([&](const Plane& plane, index_t z) {
             const std::vector<bool> marked = marks(plane);
-            if (std::find(marked.begin(), marked.end(), true) == marked.end()) return;
+            index_t others = 0;
+            for (std::size_t i = 0; i < marked.size(); ++i)
+                others += !marked[i] && static_cast<double>(plane.pixels[i]) == value;
             const std::lock_guard lock(mutex_);
+            outside += others;
             for (std::size_t i = 0; i < marked.size(); ++i)
                 if (marked[i]) found.add(pixel_of(static_cast<index_t>(i), z));
         });
-        add_found(found, what, missing_);
+        const auto rest = static_cast<double>(element_count(shape()) - found.count());
+        if (static_cast<double>(outside) <= most_outside * rest) add_found(found, what, missing_);
     }
 
     Index3 pixel_of(index_t number, index_t z) const {

@@ -97,11 +97,13 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
         Borders& borders = facts.runs[value];
         borders.pixels += run.count;
         const index_t dy = run.is_along_y ? 1 : 0, dx = 1 - dy;
-        const index_t last = run.count - 1, middle = run.count / 2;
+        const index_t last = run.count - 1;
         step(borders, run.y, run.x, -dy, -dx);
         step(borders, run.y + dy * last, run.x + dx * last, dy, dx);
-        step(borders, run.y + dy * middle, run.x + dx * middle, -dx, -dy);
-        step(borders, run.y + dy * middle, run.x + dx * middle, dx, dy);
+        for (index_t i = least_run / 2; i < run.count; i += least_run) {
+            step(borders, run.y + dy * i, run.x + dx * i, -dx, -dy);
+            step(borders, run.y + dy * i, run.x + dx * i, dx, dy);
+        }
     });
 
     // Dark levels of rows and columns, from some of their pixels.
@@ -154,9 +156,13 @@ void NoDataSearch::find_planes(NoData& found) const {
     }
 }
 
-// A value has no data if the pixels around its runs are far from it at once. Around regions that a
-// program has cut off at a level, or a camera at its largest value, they come near to it.
+// A value has no data if the pixels around its runs are far from it at once, and the value is rare
+// elsewhere. Around regions that a program has cut off at a level, or a camera at its largest
+// value, they come near to it; and where photons are few, the value is also found between others.
 void NoDataSearch::find_values(NoData& found) const {
+    constexpr double rare = 1e-2, never = 1e-5;  // shares of pixels elsewhere
+    // The first of four equal steps is the largest in one of four paths.
+    constexpr double most_jumps_by_chance = 0.5;
     constexpr index_t fewest_pixels = 64;
     constexpr std::size_t fewest_steps = 8;
     std::map<float, Borders> all;
@@ -184,14 +190,25 @@ void NoDataSearch::find_values(NoData& found) const {
         while (grown < most_grown && median_of(away[grown]) < mixed * median_of(away[grown + 1]))
             ++grown;
         std::vector<float> between_data;
-        for (const std::array<float, border_steps>& step : borders.outward)
-            for (std::size_t i = grown; i + 1 < border_steps; ++i)
+        std::size_t jumps = 0;  // paths whose first step is their largest
+        for (const std::array<float, border_steps>& step : borders.outward) {
+            float largest = 0;
+            for (std::size_t i = grown; i + 1 < border_steps; ++i) {
                 between_data.push_back(std::abs(step[i + 1] - step[i]));
+                largest = std::max(largest, between_data.back());
+            }
+            jumps += std::abs(step[grown] - value) > largest;
+        }
         // Nine of ten steps to the value are larger than nine of ten steps between data, twice:
         // 4.7 standard deviations of normal noise.
         constexpr double small = 0.1, large = 0.9;
         if (quantile(away[grown], small) > 2 * quantile(between_data, large))
-            found.values.push_back({value, static_cast<index_t>(grown)});
+            found.values.push_back({value, static_cast<index_t>(grown), rare});
+        // Where light varies, most paths show the jump, and a value that no other pixel has is not
+        // one of the recording.
+        else if (static_cast<double>(jumps) >
+                 most_jumps_by_chance * static_cast<double>(borders.outward.size()))
+            found.values.push_back({value, static_cast<index_t>(grown), never});
     }
 }
 

@@ -18,6 +18,8 @@ struct NoData {
     struct Value {
         float value;
         index_t grown;  ///< number of pixels around its regions that hold a mixture with data
+        /// Largest share of the pixels outside its regions that may have the value, too.
+        double most_outside;
     };
     std::vector<Value> values;    ///< values whose runs have no data
     std::vector<index_t> planes;  ///< planes without data
