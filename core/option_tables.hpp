@@ -193,7 +193,9 @@ inline constexpr auto option_table<PsfOptions> = std::tuple{
     nested_option<&PsfOptions::objective, &Objective::ng0>(
         "ng0", "--ng0", "N", "Index of the cover glass that the objective is designed for",
         {.if_unset = "--ng", .hides_default = true}),
-    nested_option<&PsfOptions::objective, &Objective::ns>("ns", "--ns", "N", "Index of the sample"),
+    nested_option<&PsfOptions::objective, &Objective::ns>(
+        "ns", "--ns", "N", "Index of the sample",
+        {.if_unset = "that of glycerol or oil as immersion, else 1.33", .hides_default = true}),
     nested_option<&PsfOptions::objective, &Objective::ti0_um>(
         "ti0_um", "--ti0", "LENGTH",
         "Working distance in the immersion medium that the objective is designed for",

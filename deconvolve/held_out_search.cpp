@@ -12,15 +12,12 @@
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/dark_level.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-/// Edge of a cell of a plane whose light is added up.
-constexpr index_t cell = 32;
 /// Least extent of a part along y and x, if the image has as many pixels.
 constexpr index_t least_part_extent = 64;
 /// Share of an image's extents along y and x that a part has.
@@ -162,16 +159,14 @@ PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& phot
 
 HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem,
                              int threads)
-    : whole_(whole.image),
-      whole_object_(whole.object),
+    : whole_object_(whole.object),
       problem_(std::move(problem)),
       threads_(threads),
       iterations_(whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
       from_half_to_all_(is_plane_ ? 1 : from_half_to_all + more_with_haze * share_of_haze(whole)),
-      cells_y_(ceil_div(whole_.y, cell)),
-      cells_x_(ceil_div(whole_.x, cell)) {}
+      brightest_(whole.image, problem_.image, threads) {}
 
 std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& whole,
                                                    const ConstImageView& psf,
@@ -206,8 +201,7 @@ index_t HeldOutSearch::host_bytes() const {
     for (CoarseStart* start = coarse_.get(); start != nullptr; start = start->level().start)
         images += 2 * bytes_of(start->level().problem.image, PixelType::float32);
     return checked_add(checked_add(runner_->plan().host_bytes, images),
-                       (coarse_ ? coarse_->host_bytes() : 0) +
-                           cells_y_ * cells_x_ * static_cast<index_t>(sizeof(double)));
+                       coarse_ ? coarse_->host_bytes() : 0);
 }
 
 index_t HeldOutSearch::device_bytes() const {
@@ -218,49 +212,6 @@ double HeldOutSearch::share_of_time() const {
     // A search takes about three times as many iterations as it finds.
     const double part = 3 * static_cast<double>(element_count(problem_.object));
     return part / (part + static_cast<double>(element_count(whole_object_)));
-}
-
-void HeldOutSearch::begin_image() {
-    light_.assign(static_cast<std::size_t>(cells_y_ * cells_x_), 0.0);
-}
-
-void HeldOutSearch::add_plane(const float* pixels) {
-    parallel_for(cells_y_, threads_, [&](index_t row, int) {
-        double* const sums = light_.data() + row * cells_x_;
-        for (index_t y = row * cell; y < std::min((row + 1) * cell, whole_.y); ++y)
-            for (index_t x = 0; x < whole_.x; ++x) {
-                const float value = pixels[y * whole_.x + x];
-                if (richardson_lucy::is_measured(value)) sums[x / cell] += value;
-            }
-    });
-}
-
-Box3 HeldOutSearch::brightest() const {
-    const Shape3& part = problem_.image;
-    const index_t height = std::min(ceil_div(part.y, cell), cells_y_);
-    const index_t width = std::min(ceil_div(part.x, cell), cells_x_);
-    // sum(y, x) is the light of all cells above and to the left.
-    const index_t row = cells_x_ + 1;
-    std::vector<double> sum(static_cast<std::size_t>((cells_y_ + 1) * row));
-    const auto at = [&](index_t y, index_t x) -> double& {
-        return sum[static_cast<std::size_t>(y * row + x)];
-    };
-    for (index_t y = 0; y < cells_y_; ++y)
-        for (index_t x = 0; x < cells_x_; ++x)
-            at(y + 1, x + 1) = at(y, x + 1) + at(y + 1, x) - at(y, x) +
-                               light_[static_cast<std::size_t>(y * cells_x_ + x)];
-    double most = -1;
-    Index3 begin;
-    for (index_t y = 0; y + height <= cells_y_; ++y)
-        for (index_t x = 0; x + width <= cells_x_; ++x) {
-            const double light =
-                at(y + height, x + width) - at(y, x + width) - at(y + height, x) + at(y, x);
-            if (light <= most) continue;
-            most = light;
-            begin = {0, std::min(y * cell, whole_.y - part.y),
-                     std::min(x * cell, whole_.x - part.x)};
-        }
-    return {begin, {part.z, begin.y + part.y, begin.x + part.x}};
 }
 
 struct HeldOutSearch::Stage {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
+#include "deconvolve/brightest_part.hpp"
 #include "deconvolve/coarse_start.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/problem.hpp"
@@ -37,10 +38,10 @@ class HeldOutSearch {
 
     /// Adds the light of plane after plane of an image, as float32. begin_image() begins another
     /// image.
-    void begin_image();
-    void add_plane(const float* pixels);
+    void begin_image() { brightest_.clear(); }
+    void add_plane(const float* pixels) { brightest_.add_plane(pixels); }
     /// Returns the place of the brightest part of the image.
-    Box3 brightest() const;
+    Box3 brightest() const { return brightest_.find(); }
 
     /// Numbers of iterations for all photons.
     struct Found {
@@ -81,7 +82,7 @@ class HeldOutSearch {
     /// coarse start would stay.
     void adapt_to_thin_objects(const Nearest& nearest, Found& found) const;
 
-    Shape3 whole_, whole_object_;
+    Shape3 whole_object_;
     DeconvolutionProblem problem_;
     int threads_;
     int iterations_;           ///< largest number of iterations
@@ -90,8 +91,7 @@ class HeldOutSearch {
     double from_half_to_all_;  ///< factor from the number for halves to that for all
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
-    index_t cells_y_, cells_x_;
-    std::vector<double> light_;  ///< light of the cells of an image's planes, over all planes
+    BrightestPart brightest_;
 };
 
 /// The two halves of an image's photons.

@@ -113,9 +113,6 @@ IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem
 
 namespace {
 
-// Binary logarithm of the number of photons of which one is held out.
-constexpr int held_out_halvings = 3;
-
 // Prepares the image for a loop of iterations. Its first estimate comes from coarser images if the
 // caller wants that and gave none.
 class StartPreparation {
@@ -184,11 +181,12 @@ class StartPreparation {
 IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem& problem,
                                   const LoadedImage& image, StartPreparation& preparation,
                                   IterationProgress& progress) {
-    constexpr float share = 1.0F / (1 << held_out_halvings);
-    executor.hold_out(image.photons, held_out_halvings);
+    const int halvings = problem.held_out_halvings;
+    const float share = std::ldexp(1.0F, -halvings);
+    executor.hold_out(image.photons, halvings);
     const int most = problem.options.iterations;
-    const LoadedImage rest = preparation.prepare(without_held_out(image, share), held_out_halvings,
-                                                 progress, 0, 0.5, most);
+    const LoadedImage rest =
+        preparation.prepare(without_held_out(image, share), halvings, progress, 0, 0.5, most);
     const IterationOutcome search =
         iterate(executor, problem, rest, share / (1 - share), progress, most);
     executor.put_back();
@@ -313,6 +311,10 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
                         progress, most);
     }
     DeconvolveReport& report = outcome.report;
+    const index_t compared = element_count(problem.image) - loaded.missing_pixels;
+    if (loaded.has_gain && has_likelihood(problem.options.method) && compared > 0)
+        report.misfit =
+            -2 * loaded.noise.gain * report.last.likelihood / static_cast<double>(compared);
     report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
     report.darkest = loaded.darkest;

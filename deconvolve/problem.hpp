@@ -36,6 +36,9 @@ struct DeconvolutionProblem {
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
+    /// Binary logarithm of the number of photons of which hold_out sets one apart, without such a
+    /// search.
+    int held_out_halvings = 3;
     /// Part of the caller's limit of host memory that searches and coarser images take. The options
     /// hold the rest.
     index_t reserved_host_bytes = 0;

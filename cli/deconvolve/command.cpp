@@ -10,6 +10,8 @@
 #include "cli/files/volumes.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/psf_fit.hpp"
 #include "core/stop_scope.hpp"
 
 namespace convolume::cli {
@@ -202,9 +204,34 @@ bool DeconvolveSteps::has_missing() const {
                        [](const MissingPixels& one) { return one.count() > 0; });
 }
 
+void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
+    const PhaseTimer timer(context.timeline, Phase::prepare);
+    std::vector<const Kernels::Ready*> done;
+    for (index_t c = 0; c < input_metadata_.channels; ++c) {
+        const Kernels::Ready& psf = kernels_.of(c);
+        if (psf.solver || std::find(done.begin(), done.end(), &psf) != done.end()) continue;
+        done.push_back(&psf);
+        SourceChannel channel(*reader_, c);
+        std::optional<MarkedSource> marked;
+        PsfFitOptions options;
+        options.saturation = options_.saturation;
+        if (has_missing()) marked.emplace(channel, missing_[static_cast<std::size_t>(c)]);
+        const FittedPsf fitted = fit_psf(marked ? static_cast<ImageSource&>(*marked) : channel,
+                                         *psf.file.made, options, request_.engines, context);
+        const std::string place =
+            input_metadata_.channels > 1 ? message("channel ", kernels_.number(c), ": ") : "";
+        refined_.push_back(message(
+            place, fitted.changes.empty() ? "no change fits the image better" : fitted.changes,
+            "; errors of predicted photons are ", format_number(fitted.first_error, 4), " -> ",
+            format_number(fitted.error, 4), " times those of noise"));
+        kernels_.replace_made(c, fitted.model, context);
+    }
+}
+
 void DeconvolveSteps::plan(const ExecutionContext& context) {
     // A dry run reads no pixels.
     if (!request_.run.dry_run) find_missing(context);
+    if (!request_.run.dry_run && request_.refines_psf) refine_psfs(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
         for (std::string& warning : psf_warnings(psf.file, input_metadata_))

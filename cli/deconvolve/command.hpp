@@ -31,7 +31,8 @@ struct DeconvolveRequest : ImageRequest {
     std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
     MissingPixelOptions missing;
-    std::string mask;    ///< file of a mask, 0 where pixels are left out; empty for none
+    bool refines_psf = false;  ///< whether the PSF that is made is fitted to the image
+    std::string mask;          ///< file of a mask, 0 where pixels are left out; empty for none
     int dump_every = 0;  ///< number of iterations between estimates that are written; 0: none are
 
     std::vector<std::string> inputs() const {
@@ -111,6 +112,8 @@ class DeconvolveSteps : public ImageSteps {
     void plan_memory(index_t limit);
 
     void open_initial_image();
+    /// Fits the models of the PSFs to the first volume that each is for.
+    void refine_psfs(const ExecutionContext& context);
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
     bool has_missing() const;  ///< whether pixels of any volume are left out
@@ -127,6 +130,7 @@ class DeconvolveSteps : public ImageSteps {
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
     Volume initial_volume_;                                  ///< one volume of the --start image
     std::vector<Volume> last_results_;    ///< for --warm-start, last result of each channel
+    std::vector<std::string> refined_;    ///< sentences on PSFs that were fitted
     std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest
     Kernels kernels_;
     ResultStorage result_;

@@ -202,6 +202,11 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
                "Of one plane through a thick specimen: estimate the specimen this far above and "
                "below it, so that its light is not sharpened (default: the specimen is thin)")
         ->group("PSF, if no file is given");
+    command
+        ->add_flag("--refine-psf", request->refines_psf,
+                   "Fit NA, index of the sample, depth and spherical aberration of the PSF to the "
+                   "image")
+        ->group("PSF, if no file is given");
     add_depth_options(*command, request->made_psf);
     add_execution(*command, *request);
     const char* group = groups::output;
@@ -222,6 +227,12 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
             throw InvalidArgument("--out-of-focus needs --edges extend; leave out the other one");
         check_depth_range(request->made_psf);
         divide_arguments(*command, *request, *many);
+        if (request->refines_psf && !request->made_psf.is_needed)
+            throw InvalidArgument(
+                "--refine-psf is of PSFs that are made; leave out the file of the PSF");
+        if (request->refines_psf && request->made_psf.depth_range_um)
+            throw InvalidArgument(
+                "--refine-psf is of one PSF, not of --depth-range; leave one out");
         check_uncertainty(*command, *many, *request);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });

@@ -47,6 +47,12 @@ std::string background_text(const DeconvolveReport& volume) {
     return message(text, " ± ", format_number(*volume.background_error, 2));
 }
 
+/// Returns ", misfit 1.08 of 1 for noise alone"; nothing if the noise tells no photons.
+std::string misfit_text(const DeconvolveReport& volume) {
+    if (!volume.misfit) return "";
+    return message(", misfit ", format_number(*volume.misfit, 3), " of 1 for noise alone");
+}
+
 /// Returns ", offset 98.2 ± 0.4 seen from the noise" or the like; nothing if the offset does not
 /// matter to the method.
 std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions& options) {
@@ -173,6 +179,7 @@ std::string DeconvolveSteps::place_text(index_t volume) const {
 
 void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
     index_t negative = 0;
+    for (const std::string& sentence : refined_) console.fact("refined", sentence);
     for (std::size_t number = 0; number < volumes_.size(); ++number) {
         const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
@@ -186,8 +193,8 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         }
         console.fact("result",
                      message(place_text(static_cast<index_t>(number)),
-                             iteration_text(volume.last, request_.options), background_text(volume),
-                             offset_text(volume, request_.options)));
+                             iteration_text(volume.last, request_.options), misfit_text(volume),
+                             background_text(volume), offset_text(volume, request_.options)));
         const bool chose_weight =
             uses_option(request_.options.method, "tv_weight") && !request_.options.tv_weight;
         if (chose_weight)
@@ -203,8 +210,9 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain)));
     }
     for (const std::string& warning :
-         {warning_of_saturation(), background_warning(volumes_), light_.warning(),
-          filtered_warning(volumes_, request_.options.hold_out)})
+         {filtered_warning(volumes_, request_.options.hold_out), warning_of_saturation(),
+          misfit_warning(volumes_, kernels_.all().front()->file, request_.refines_psf),
+          background_warning(volumes_), light_.warning()})
         if (!warning.empty()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
@@ -297,6 +305,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
                                             : nlohmann::ordered_json()},
                  {"negative_pixels", volume.negative_pixels},
+                 {"misfit", volume.misfit ? nlohmann::ordered_json(*volume.misfit)
+                                          : nlohmann::ordered_json()},
                  {"missing_pixels", volume.missing_pixels},
                  {"saturated_pixels", volume.saturated_pixels}});
             auto& json_of_volume = json["report"]["volumes"].back();

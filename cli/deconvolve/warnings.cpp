@@ -216,6 +216,21 @@ std::string filtered_warning(const std::vector<DeconvolveReport>& volumes, bool 
                     : std::string("; give --gain, or restore the image as it was recorded"));
 }
 
+std::string misfit_warning(const std::vector<DeconvolveReport>& volumes, const KernelFile& psf,
+                           bool is_refined) {
+    // Half more than noise. Recordings of known specimens with their own PSF have less than 1.1.
+    constexpr double noticeable = 1.5;
+    double most = 0;
+    for (const DeconvolveReport& volume : volumes)
+        if (volume.searched > 0) most = std::max(most, volume.misfit.value_or(0));
+    if (most < noticeable) return {};
+    return message("the PSF does not fit the image: what remains is ", format_number(most, 3),
+                   " times the noise; ",
+                   !psf.made    ? "check voxel sizes and wavelength, or measure the PSF from beads"
+                   : is_refined ? "measure the PSF from beads, or use --depth-range if it varies"
+                                : "try --refine-psf, which fits NA, index and depth to the image");
+}
+
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
     if (psf.made) warn_of_total_reflection(*psf.made, warnings);

@@ -40,6 +40,11 @@ std::string background_warning(const std::vector<DeconvolveReport>& volumes);
 /// Returns a sentence if an image's noise is not that of photons, else an empty text.
 std::string filtered_warning(const std::vector<DeconvolveReport>& volumes, bool is_searched);
 
+/// Returns a sentence if the image differs from the blurred result by much more than noise after as
+/// many iterations as the search found; else an empty text.
+std::string misfit_warning(const std::vector<DeconvolveReport>& volumes, const KernelFile& psf,
+                           bool is_refined);
+
 /// Returns a sentence for each problem of a loaded PSF with images like `image`.
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image);
 

@@ -25,6 +25,7 @@
 #include "convolume/image_stream.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "convolume/psf.hpp"
 
 namespace convolume::cli {
 
@@ -111,6 +112,14 @@ class ChannelKernels {
             }
             ready->file.release_values();
         }
+    }
+
+    /// Makes the PSF of a channel anew, by another model of the same extents.
+    void replace_made(index_t channel, const PsfOptions& model, const ExecutionContext& context) {
+        Ready& ready = *of_channel_[static_cast<std::size_t>(channel)];
+        ready.file.values = make_psf(model, context).values;
+        ready.file.made = model;
+        ready.sharpness.reset();
     }
 
     /// Returns each kernel once, in the order of the channels.

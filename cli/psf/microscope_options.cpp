@@ -42,6 +42,14 @@ void add_microscope_options(CLI::App& app, const char* group, nlohmann::ordered_
 }
 
 void add_layer_options(CLI::App& app, const char* group, nlohmann::ordered_json& typed) {
+    // Before --ns, so that it takes precedence.
+    app.add_option_function<std::string>(
+           "--mountant",
+           [&typed](const std::string& text) { typed["ns"] = index_of_mountant(text); },
+           "Index of the sample by its mounting medium: prolong, prolong-glass, vectashield, "
+           "glycerol or water")
+        ->type_name("NAME")
+        ->group(group);
     add_parameters(app, group, typed,
                    {"ni", "ni0", "ng", "ng0", "ns", "ti0_um", "tg_um", "tg0_um", "depth_um"});
 }

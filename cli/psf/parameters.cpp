@@ -123,7 +123,10 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
         const std::string_view key = field.text.name;
         if (key == "threads") return;
         if (const auto value = reader.value_of(field)) field.set(options, *value);
-        if (key == "ni") lens.ni0 = lens.ni;
+        if (key == "ni") {
+            lens.ni0 = lens.ni;
+            lens.ns = sample_index_for(lens.ni);
+        }
         if (key == "ng") lens.ng0 = lens.ng;
         if (key == "tg_um") lens.tg0_um = lens.tg_um;
     });

@@ -18,6 +18,7 @@
 #include "convolume/missing_pixels.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/psf_fit.hpp"
 #include "convolume/resample.hpp"
 #include "convolume/scratch_image.hpp"
 #include "convolume/stream_filter.hpp"

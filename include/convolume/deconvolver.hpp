@@ -326,6 +326,12 @@ struct DeconvolveReport {
     /// Standard error of an offset that was estimated from the noise. Not set if the offset was
     /// given, or is 0 because the noise does not tell it.
     std::optional<double> offset_error;
+    /// Deviance of a pixel, which is 1 if photon noise is all that differs between the image and
+    /// the blurred estimate. It is larger after too few iterations, or if the PSF is not that of
+    /// the recording. Set if the method counts photons, and the gain is known.
+    ///
+    ///     2 Q Σ [y log(y / m) − (y − m)] / N,  Q photons for each unit of the image
+    std::optional<double> misfit;
     double tv_weight = 0;          ///< weight of the total variation of rl-tv, given or chosen
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
     index_t saturated_pixels = 0;  ///< pixels of the image that are lower bounds

@@ -24,16 +24,32 @@ namespace convolume {
 /// options.objective = water;
 /// @endcode
 struct Objective {
-    double na = 1.4;      ///< numerical aperture NA
-    double ni = 1.515;    ///< refractive index nᵢ of the immersion medium
-    double ni0 = 1.515;   ///< refractive index nᵢ₀ of the immersion medium by design
-    double ng = 1.515;    ///< refractive index n_g of the cover glass
-    double ng0 = 1.515;   ///< refractive index n_g₀ of the cover glass by design
-    double ns = 1.33;     ///< refractive index nₛ of the sample; NA may exceed it
+    double na = 1.4;     ///< numerical aperture NA
+    double ni = 1.515;   ///< refractive index nᵢ of the immersion medium
+    double ni0 = 1.515;  ///< refractive index nᵢ₀ of the immersion medium by design
+    double ng = 1.515;   ///< refractive index n_g of the cover glass
+    double ng0 = 1.515;  ///< refractive index n_g₀ of the cover glass by design
+    /// Refractive index nₛ of the sample; NA may exceed it. By default that of
+    /// sample_index_for(ni).
+    double ns = 1.515;
     double ti0_um = 150;  ///< thickness tᵢ₀ of the immersion layer by design
     double tg_um = 170;   ///< thickness t_g of the cover glass
     double tg0_um = 170;  ///< thickness t_g₀ of the cover glass by design
 };
+
+/// Returns the index of the sample that the command and the Python package take for an immersion
+/// medium: the medium's own for glycerol and oil, with which mounted specimens are recorded, and
+/// that of water for others.
+CONVOLUME_API double sample_index_for(double ni);
+/// Returns the index of a mounting medium: "prolong" (Gold and Diamond, cured), "prolong-glass",
+/// "vectashield", "glycerol" or "water", at 23 °C as their makers give it. Throws InvalidArgument,
+/// which lists these, for others.
+/// @code{.cpp}
+/// Objective lens;
+/// lens.ns = index_of_mountant("prolong");
+/// assert(lens.ns == 1.47);
+/// @endcode
+CONVOLUME_API double index_of_mountant(std::string_view name);
 
 /// Model of the intensity h(r, z) at the distance r from the axis. The thickness of the immersion
 /// layer beyond that of the design is z, so that z > 0 if the objective is farther away. The depth

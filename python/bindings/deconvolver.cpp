@@ -44,6 +44,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["negative_pixels"] = report.negative_pixels;
     facts["saturated_pixels"] = report.saturated_pixels;
     facts["missing_pixels"] = report.missing_pixels;
+    facts["misfit"] = report.misfit;
     facts["is_filtered"] = report.is_filtered;
     facts["seconds"] = report.executed.seconds;
     facts["clamped_low"] = report.executed.clamped_low;

@@ -7,6 +7,7 @@
 #include "convolume/camera.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/psf_fit.hpp"
 
 namespace convolume::python {
 
@@ -40,6 +41,11 @@ void bind_psf(nb::module_& module) {
             return triple(size);
         },
         nb::arg("options"), nb::arg("share"));
+    module.def("sample_index_for", &sample_index_for,
+               "Returns the index of the sample for that of an immersion medium.", nb::arg("ni"));
+    module.def(
+        "index_of_mountant", [](const std::string& name) { return index_of_mountant(name); },
+        "Returns the index of a mounting medium.", nb::arg("name"));
     module.def("psf_facts", [](const PsfOptions& options) {
         PsfFacts facts;
         run_released(1, nb::none(),
@@ -88,6 +94,32 @@ nb::dict bead_psf_facts(const BeadPsf& psf) {
     return facts;
 }
 
+nb::tuple fitted_psf(const ReadArray& image, const PsfOptions& model,
+                     std::optional<double> saturation, const EngineChoice& engines,
+                     const nb::object& progress) {
+    const ConstImageView pixels = view(image);
+    FittedPsf fitted;
+    Psf psf;
+    run_released(1, progress, [&](const ExecutionContext& context) {
+        ViewSource source(pixels);
+        PsfFitOptions options;
+        options.saturation = saturation;
+        fitted = fit_psf(source, model, options, engines, context);
+        psf = make_psf(fitted.model, {.stop = context.stop});
+    });
+    const Objective& lens = fitted.model.objective;
+    nb::dict optics;
+    optics["na"] = lens.na;
+    if (has_layers(fitted.model.model)) {
+        optics["ns"] = lens.ns;
+        optics["depth"] = fitted.model.depth_um;
+        optics["tg"] = lens.tg_um;
+        optics["tg0"] = lens.tg0_um;
+    }
+    return nb::make_tuple(to_numpy(std::move(psf.values)), optics, fitted.changes,
+                          fitted.first_error, fitted.error);
+}
+
 nb::dict refined_psf_facts(const RefinedPsf& refined) {
     nb::dict parameters;
     for (const RefinedParameter& p : refined.parameters)
@@ -120,6 +152,9 @@ void bind_beads(nb::module_& module) {
         },
         nb::arg("stack"), nb::arg("shape"), nb::arg("saturation").none(), nb::arg("optics").none(),
         nb::arg("progress") = nb::none());
+    module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", nb::arg("image"),
+               nb::arg("model"), nb::arg("saturation").none(), nb::arg("engines"),
+               nb::arg("progress") = nb::none());
     module.def(
         "refine_psf",
         [](const ReadArray& measured, const PsfOptions& model,

@@ -36,6 +36,7 @@ from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
 from ._prototypes import dual_prototype, prototype_filter
+from ._psf_fit import FittedPsf, fit_psf
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
@@ -53,11 +54,11 @@ __version__: str = version()
 
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Channelizer",
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
-           "FilterBank", "FilterPlan", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration",
+           "FilterBank", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration",
            "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter",
            "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable", "__version__", "channelize",
            "chirp_bank", "convolve", "correlate", "correlation_peaks", "divide_by_noise", "dual_prototype",
-           "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
+           "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
            "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
            "save", "spectral_chirp_bank", "synthesize", "wiener"]
 

@@ -28,7 +28,7 @@ class MicroscopeKeywords(TypedDict, total=False):
     model: Model
     modality: Modality
     ni: float
-    ns: float
+    ns: float | str | None
     depth: Length
     excitation: Length | None
     pinhole: float | None
@@ -82,7 +82,7 @@ class CameraKeywords(TypedDict, total=False):
 
 
 _LENGTHS = frozenset(one["keyword"] for one in _core.describe_options("PsfOptions") if one["unit"] == "µm")
-_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None)
+_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
 
 
 def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
@@ -117,6 +117,10 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
            for name, value in options.items() if name in _MICROSCOPE}
     if own.get("ni0") is None:
         own["ni0"] = own.get("ni", _MICROSCOPE["ni"])
+    if own.get("ns") is None:
+        own["ns"] = _core.sample_index_for(own.get("ni", _MICROSCOPE["ni"]))
+    elif isinstance(own["ns"], str):
+        own["ns"] = _core.index_of_mountant(own["ns"])
     if isinstance(shape, str) and shape != "auto":
         raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
     made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength), spacing=_spacing(spacing),
@@ -127,7 +131,7 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
     return made
 
 
-@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, shape="auto"), takes_others=True)
+@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, ns=None, shape="auto"), takes_others=True)
 def make_psf(*, na: float, wavelength: Length, spacing: Sequence[Length],
              **options: Unpack[PsfKeywords]) -> Image:
     """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.
@@ -147,8 +151,11 @@ def make_psf(*, na: float, wavelength: Length, spacing: Sequence[Length],
         Model of the light. The page of the command `convolume psf` has the formulas and their sources.
     modality : {"widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"}
         Kind of illumination and detection; the same page has its formulas.
-    ni, ns : float
-        Refractive indices of the immersion medium and of the sample.
+    ni : float
+        Refractive index of the immersion medium.
+    ns : float or str, optional
+        Refractive index of the sample, or its mounting medium: "prolong", "prolong-glass", "vectashield", "glycerol" or
+        "water". None takes `ni` of glycerol and oil, and else 1.33.
     depth : float
         Depth of the source below the cover glass, µm.
     excitation : float, optional

@@ -117,8 +117,9 @@ TEST_CASE("options override the parameters of a side file") {
 
 TEST_CASE("reported facts agree with the formulas") {
     const TemporaryFolder folder;
-    const CommandResult result = succeed(
-        psf({"--na", "1.4", "--ni", "1.515", "--depth", "2um", "--explain", "--json"}), folder);
+    const CommandResult result = succeed(psf({"--na", "1.4", "--ni", "1.515", "--ns", "1.33",
+                                              "--depth", "2um", "--explain", "--json"}),
+                                         folder);
     CHECK(folder.names().empty());
     for (const char* fact :
          {"0.61 λ/NA = 0.2266 µm", "2 ni λ/NA² = 0.8039 µm", "at most 0.0929 µm across, 0.2778 µm",

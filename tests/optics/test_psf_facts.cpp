@@ -54,9 +54,23 @@ TEST_CASE("widths agree with the references") {
           Approx(plain.fwhm_axial_um / std::sqrt(2.0)).epsilon(1e-5));
 }
 
+TEST_CASE("samples have the index of their mounting medium") {
+    CHECK(sample_index_for(1.0) == 1.33);
+    CHECK(sample_index_for(1.33) == 1.33);
+    CHECK(sample_index_for(1.4) == 1.33);
+    CHECK(sample_index_for(1.45) == 1.45);
+    CHECK(sample_index_for(1.515) == 1.515);
+    CHECK(PsfOptions().objective.ns == sample_index_for(PsfOptions().objective.ni));
+    CHECK(index_of_mountant("vectashield") == 1.45);
+    CHECK_THROWS_WITH(index_of_mountant("honey"),
+                      Catch::Contains("\"honey\" is no mounting medium") &&
+                          Catch::Contains("prolong, prolong-glass, vectashield, glycerol, water"));
+}
+
 TEST_CASE("facts agree with formulas computed by hand") {
     PsfOptions options;
     options.model = PsfModel::gibson_lanni;
+    options.objective.ns = 1.33;
     options.wavelength_um = 0.52;
     options.depth_um = 2;
     PsfFacts facts = psf_facts(options);

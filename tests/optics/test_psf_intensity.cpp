@@ -49,6 +49,7 @@ PsfOptions options_of(const nlohmann::json& row, PsfModel model) {
 PsfOptions oil_into_water(PsfModel model, double depth_um) {
     PsfOptions options;
     options.model = model;
+    options.objective.ns = 1.33;
     options.wavelength_um = 0.6;
     options.depth_um = depth_um;
     return options;
