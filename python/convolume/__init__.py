@@ -54,13 +54,13 @@ __version__: str = version()
 
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Channelizer",
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
-           "FilterBank", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration",
-           "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "RefinedParameter",
-           "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable", "__version__", "channelize",
-           "chirp_bank", "convolve", "correlate", "correlation_peaks", "divide_by_noise", "dual_prototype",
-           "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
-           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
-           "save", "spectral_chirp_bank", "synthesize", "wiener"]
+           "FilterBank", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
+           "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport",
+           "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable",
+           "__version__", "channelize", "chirp_bank", "convolve", "correlate", "correlation_peaks", "divide_by_noise",
+           "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
+           "richardson_lucy", "save", "spectral_chirp_bank", "synthesize", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -55,9 +55,9 @@ def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitK
     """Finds the optics with which a deconvolution predicts a recording of an unknown specimen best.
 
     The photons of the image's brightest part are divided at random into halves. One is restored with a PSF, and the
-    blurred estimate is compared with the other one. The NA, and for models with layers the index of the sample, the depth
-    and the thickness of the cover glass are changed by steps, which become smaller where they do not help. An NA and the
-    voxel size are hardly told apart.
+    blurred estimate is compared with the other one. The NA, and for models with layers the index of the sample, the
+    depth and the thickness of the cover glass are changed by steps, which become smaller where they do not help. An NA
+    and the voxel size are hardly told apart.
 
     Parameters
     ----------
