@@ -244,9 +244,12 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
         if (!background.is_certain || differs || found.includes_haze) {
             loaded.background = level;
             loaded.is_under_haze = true;
-            loaded.background_error =
-                0.5 * (found.includes_haze ? level - std::max(found.least, offset) : most - offset);
-            const bool is_doubtful = !found.includes_haze && most - offset > doubt;
+            // Without a region of pixels that are all compared, nothing limits the background.
+            const bool is_limited = found.includes_haze || std::isfinite(most);
+            const double range =
+                found.includes_haze ? level - std::max(found.least, offset) : most - offset;
+            loaded.background_error = is_limited ? std::optional(0.5 * range) : std::nullopt;
+            const bool is_doubtful = !found.includes_haze && is_limited && most - offset > doubt;
             loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
         }
     }

@@ -73,6 +73,15 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
                "Leave out pixels that are brighter beside their neighbors than the PSF allows, and "
                "dead ones of the camera (default auto)")
         ->group(group);
+    add_parsed(
+        app, "--nan", request.missing.leave_out_nonfinite,
+        [](std::string_view option, const std::string& text) {
+            if (text != "missing" && text != "error")
+                throw InvalidArgument(message(option, " is error or missing, not \"", text, "\""));
+            return text == "missing";
+        },
+        "error|missing", "Leave out NaN and infinities of the image (default: they are refused)")
+        ->group(group);
     app.add_option("--mask", request.mask,
                    "An image of the same extents: pixels that are 0 there are left out")
         ->type_name("FILE")
@@ -167,7 +176,7 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
         if (command.count(flag) > 0 && !uses_option(method, option))
             throw InvalidArgument(
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
-    for (const char* flag : {"--mask", "--no-data", "--hot-pixels", "--saturation"})
+    for (const char* flag : {"--mask", "--no-data", "--hot-pixels", "--saturation", "--nan"})
         if (command.count(flag) > 0 && !has_likelihood(method))
             throw InvalidArgument(message(flag, " does not apply to --method ", to_string(method),
                                           ", which compares all pixels; leave it out"));

@@ -71,14 +71,20 @@ index_t bytes_of(const io::SignalInfo& info) {
 }
 
 nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
-    return {{"min", statistics.minimum},
-            {"max", statistics.maximum},
-            {"mean", statistics.mean()},
+    const bool has_values = statistics.nan_count < statistics.count;
+    const auto known = [&](double value) {
+        return has_values ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+    };
+    return {{"min", known(statistics.minimum)},
+            {"max", known(statistics.maximum)},
+            {"mean", known(statistics.mean())},
             {"sum", statistics.value_sum},
             {"nan", statistics.nan_count}};
 }
 
 std::string statistics_text(const PixelStatistics& statistics) {
+    if (statistics.nan_count == statistics.count)
+        return message("all values are NaN: ", statistics.nan_count, '\n');
     return message("minimum: ", format_number(statistics.minimum),
                    "\nmaximum: ", format_number(statistics.maximum),
                    "\nmean: ", format_number(statistics.mean()),

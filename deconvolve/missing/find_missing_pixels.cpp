@@ -58,10 +58,11 @@ std::string place_text(const MissingPixels& missing) {
     return message("z ", range(0), ", y ", range(1), ", x ", range(2));
 }
 
-// Adds `found` to `missing`, with the sentence "N pixels (S %) WHAT, at z …".
+// Adds `found` to `missing`, with the sentence "N pixels (S %) WHAT, at z …" if any is new.
 void add_found(const MissingPixels& found, const std::string& what, MissingPixels& missing) {
-    if (found.count() == 0) return;
+    const index_t before = missing.count();
     missing.add(found);
+    if (missing.count() == before) return;
     missing.findings.push_back(
         message(share_text(found.count(), found.shape()), " ", what, ", at ", place_text(found)));
 }
@@ -76,10 +77,12 @@ class Search {
           c_(c),
           options_(options),
           threads_(threads),
+          nonfinite_(image.format().shape),
           missing_(image.format().shape) {}
 
     MissingPixels find(const PsfSharpness& sharpness) {
-        if (options_.no_data.find || options_.find_saturated) survey();
+        if (options_.no_data.find || options_.find_saturated || options_.leave_out_nonfinite)
+            survey();
         if (is_finite_ && options_.no_data.value) add_given_value(*options_.no_data.value);
         if (options_.find_hot_pixels) find_hot_pixels(sharpness);
         // The deconvolution says where the image is not finite.
@@ -90,15 +93,28 @@ class Search {
   private:
     const Shape3& shape() const { return missing_.shape(); }
 
-    // Calls use(first, planes) for bands of planes, until one is not finite.
+    // Calls use(first, planes) for bands of planes, until one is not finite. Of NaN and infinities
+    // that are left out, known_to_be_missing is in their places.
     template <class Use>
     void for_each_finite_band(const Use& use) {
-        for_each_band(image_, t_, c_, options_.most_bytes,
-                      [&](index_t first, const ConstImageView& planes) {
-                          if (!is_integer(image_.format().type))
-                              is_finite_ = is_finite_ && !pixels::find_nonfinite(planes, threads_);
-                          if (is_finite_) use(first, planes);
-                      });
+        for_each_band(
+            image_, t_, c_, options_.most_bytes, [&](index_t first, const ImageView& planes) {
+                if (!is_integer(image_.format().type) && pixels::find_nonfinite(planes, threads_)) {
+                    is_finite_ = options_.leave_out_nonfinite;
+                    if (is_finite_) leave_out_nonfinite(first, planes);
+                }
+                if (is_finite_) use(first, ConstImageView(planes));
+            });
+    }
+
+    void leave_out_nonfinite(index_t first, const ImageView& planes) {
+        auto* const values = static_cast<float*>(planes.data);
+        const index_t plane = shape().y * shape().x;
+        for (index_t i = 0; i < element_count(planes.shape); ++i) {
+            if (std::isfinite(values[i])) continue;
+            nonfinite_.add(pixel_of(i % plane, first + i / plane));
+            values[i] = known_to_be_missing;
+        }
     }
 
     template <class Use>
@@ -118,6 +134,7 @@ class Search {
             if (options_.find_saturated) saturation.add(plane);
         });
         if (!is_finite_) return;
+        add_found(nonfinite_, "are NaN or infinite", missing_);
         if (options_.find_saturated) {
             missing_.saturated = saturation.find(image_.format().type, options_.camera_maximum);
             if (missing_.saturated)
@@ -236,7 +253,7 @@ class Search {
     int threads_;
     std::mutex mutex_;
     bool is_finite_ = true;
-    MissingPixels missing_;
+    MissingPixels nonfinite_, missing_;
 };
 
 }  // namespace

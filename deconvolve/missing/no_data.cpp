@@ -93,6 +93,7 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
         // An image without noise may have runs of any number of values.
         constexpr std::size_t most_values = 64;
         const float value = plane.at(run.y, run.x);
+        if (value == known_to_be_missing) return;
         if (facts.runs.size() >= most_values && !facts.runs.contains(value)) return;
         Borders& borders = facts.runs[value];
         borders.pixels += run.count;
@@ -138,7 +139,7 @@ void NoDataSearch::find_planes(NoData& found) const {
     constexpr double most_share = 0.9;
     for (index_t z = 0; z < shape_.z; ++z) {
         const std::optional<float>& value = planes_[static_cast<std::size_t>(z)].constant;
-        if (!value) continue;
+        if (!value || *value == known_to_be_missing) continue;
         for (index_t away = 1; away < shape_.z; ++away) {
             const PlaneFacts* near = nullptr;
             for (const index_t other : {z - away, z + away})

@@ -4,6 +4,7 @@
 // rotation fill with one value, and the rims that interpolation mixes with it.
 
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -26,6 +27,9 @@ struct NoData {
     /// Rows and columns without data at the lower and the upper end of y and x.
     std::array<std::array<index_t, 2>, 2> margins{};
 };
+
+/// Stands for pixels that are known to have no data.
+inline constexpr float known_to_be_missing = std::numeric_limits<float>::lowest();
 
 /// Collects what tells regions without data, plane by plane.
 class NoDataSearch {

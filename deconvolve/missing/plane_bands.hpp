@@ -20,7 +20,8 @@ struct Plane {
 };
 
 /// Calls use(first, planes) for groups of consecutive planes of a volume, from the first on.
-/// `planes` is a float32 view in C order. Groups take at most `most_bytes`, or hold one plane.
+/// `planes` is a float32 view in C order, which may be changed. Groups take at most `most_bytes`,
+/// or hold one plane.
 template <class Use>
 void for_each_band(ImageSource& image, index_t t, index_t c, index_t most_bytes, const Use& use) {
     const StackFormat format = image.format();

@@ -14,6 +14,7 @@
 #include "core/threads.hpp"
 #include "deconvolve/brightest_part.hpp"
 #include "deconvolve/caller_images.hpp"
+#include "deconvolve/coarse_start.hpp"
 #include "deconvolve/dark_level.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
 #include "deconvolve/photons.hpp"
@@ -26,9 +27,9 @@ using namespace deconvolve;
 
 namespace {
 
-constexpr index_t most_pixels = index_t{1} << 19;  // of the part that is compared
+constexpr index_t most_pixels = index_t{1} << 18;  // of the part that is compared
 constexpr index_t least_extent = 64;               // of the part along y and x
-constexpr int most_iterations = 200;
+constexpr int most_iterations = 60;
 
 // Returns the extents of a part with all planes, as square as the image allows.
 Shape3 part_of(const Shape3& image) {
@@ -66,6 +67,7 @@ class Comparison {
         options_.saturation = options.saturation;
         options_.iterations = most_iterations;
         options_.hold_out = true;
+        options_.coarse_start = usual_coarse_start;
         measure_noise();
         options_.gain = photons_.gain;
         options_.offset = photons_.offset;
@@ -74,8 +76,11 @@ class Comparison {
     // Returns the error of predicting half of the photons (FittedPsf::error).
     double error_of(const PsfOptions& model) {
         PsfOptions sized = model;
+        // What is farther away than half of the part is mostly light of an object outside.
+        const Shape3& part = part_.shape();
+        const Shape3 most{2 * part.z - 1, part.y / 2 * 2 + 1, part.x / 2 * 2 + 1};
         for (int axis = 0; axis < 3; ++axis)
-            sized.size[axis] = std::min(sized.size[axis], 2 * part_.shape()[axis] - 1);
+            sized.size[axis] = std::min(sized.size[axis], most[axis]);
         const Psf psf = make_psf(sized, context_);
         DeconvolutionProblem problem =
             resolve_problem(part_.shape(), psf.values.view(), options_, threads_);
@@ -89,7 +94,13 @@ class Comparison {
             if (!iteration.searching) throw SearchEnded();
             least = std::min(least, iteration.held_out * iteration.held_out);
         };
-        HostImages images(std::as_const(part_).view(), {});
+        const auto start = CoarseStart::make(
+            problem,
+            [&](const DeconvolutionProblem& coarse) {
+                return place(coarse, engines_, why_not_on_device);
+            },
+            threads_);
+        HostImages images(std::as_const(part_).view(), {}, {start.get(), nullptr});
         try {
             runner->execute(problem, images, context_, run);
         } catch (const SearchEnded&) {

@@ -98,6 +98,9 @@ struct MissingPixelOptions {
     /// Whether pixels that are brighter or darker beside their neighbors than the PSF and the
     /// noise allow are left out.
     bool find_hot_pixels = true;
+    /// Whether NaN and infinities are left out. Otherwise nothing is found in an image that has
+    /// any, which a deconvolution refuses.
+    bool leave_out_nonfinite = false;
     bool find_saturated = true;               ///< whether saturated pixels are looked for
     std::optional<double> camera_maximum;     ///< largest value of the camera, if it is known
     index_t most_bytes = index_t{128} << 20;  ///< memory for planes that are read at once

@@ -217,7 +217,7 @@ void bind_missing_pixels(nb::module_& module) {
     module.def(
         "find_missing_pixels",
         [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
-           std::optional<double> no_data, bool hot_pixels, bool saturated,
+           std::optional<double> no_data, bool hot_pixels, bool saturated, bool nonfinite,
            const std::optional<ReadArray>& mask, std::optional<int> threads) {
             const ConstImageView pixels = view(image), taps = view(psf);
             std::optional<ConstImageView> kept;
@@ -228,6 +228,7 @@ void bind_missing_pixels(nb::module_& module) {
             options.no_data = {find_no_data, no_data};
             options.find_hot_pixels = hot_pixels;
             options.find_saturated = saturated;
+            options.leave_out_nonfinite = nonfinite;
             const PsfSharpness sharpness = hot_pixels ? sharpness_of(taps) : PsfSharpness();
             MissingPixels found =
                 find_missing_pixels(source, 0, 0, sharpness, options, threads.value_or(0));
@@ -236,7 +237,8 @@ void bind_missing_pixels(nb::module_& module) {
         },
         "Returns the pixels of an image that a deconvolution leaves out.", nb::arg("image"),
         nb::arg("psf"), nb::arg("find_no_data"), nb::arg("no_data").none(), nb::arg("hot_pixels"),
-        nb::arg("saturated"), nb::arg("mask").none(), nb::arg("threads").none());
+        nb::arg("saturated"), nb::arg("nonfinite"), nb::arg("mask").none(),
+        nb::arg("threads").none());
 }
 
 }  // namespace

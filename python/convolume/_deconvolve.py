@@ -104,6 +104,8 @@ class Deconvolver:
         cannot repeat, and margins darker than all else. Methods "nnls" and "wiener" compare all pixels.
     hot_pixels : "auto" or "off"
         "auto" leaves out pixels that are brighter beside their neighbors than the PSF allows, and dead ones.
+    nan : {"error", "missing"}
+        "missing" leaves out NaN and infinities of arrays in host memory.
     coarse_start : int, optional
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
         reach the same quality sooner. With ``stop="auto"`` it is the largest number, and the search finds that of each
@@ -456,8 +458,8 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
         Depths of several PSFs, see :class:`Deconvolver`.
     axes, channel_axis, mask, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    spacing, acceleration, background, edges, origin, stop, saturation, no_data, hot_pixels, coarse_start, uncertainty,
-    seed, device, workers, max_host_mem, max_gpu_mem, fft
+    spacing, acceleration, background, edges, origin, stop, saturation, no_data, hot_pixels, nan, coarse_start,
+    uncertainty, seed, device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`Deconvolver`.
 
     Returns

@@ -67,7 +67,13 @@ class _DepthKeywords(TypedDict, total=False):
     depths: Sequence[float] | None
 
 
-class PlanKeywords(DeconvolverKeywords, _DepthKeywords, _UncertaintyKeywords, total=False):
+class _NonfiniteKeywords(TypedDict, total=False):
+    """Keyword of images that are deconvolved as a whole: NaN and infinities."""
+
+    nan: Literal["error", "missing"]
+
+
+class PlanKeywords(DeconvolverKeywords, _DepthKeywords, _UncertaintyKeywords, _NonfiniteKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
 
@@ -84,7 +90,8 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKeywords, total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKeywords, _NonfiniteKeywords,
+                             total=False):
     """Keywords of :func:`richardson_lucy`."""
 
     axes: Sequence[int] | int | None
@@ -111,7 +118,7 @@ class WienerKeywords(_ModelKeywords, _UncertaintyKeywords, total=False):
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
     return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, saturation="auto",
-                       no_data="auto", hot_pixels="auto", **others)
+                       no_data="auto", hot_pixels="auto", nan="error", **others)
 
 
 def searches(options: Mapping[str, Any]) -> bool:
@@ -140,7 +147,7 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     if isinstance(stop, bool) or isinstance(stop, int | float) and not 0 <= stop < 1:
         raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
-           if name not in Devices.__annotations__ and name not in ("depths", "no_data", "hot_pixels")}
+           if name not in Devices.__annotations__ and name not in ("depths", "no_data", "hot_pixels", "nan")}
     for name in ("iterations", "coarse_start"):
         if own.get(name, 0) is None:
             del own[name]

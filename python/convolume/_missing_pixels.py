@@ -30,6 +30,11 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
     if compares_all and (mask is not None or not isinstance(no_data, str)):
         given = "mask" if mask is not None else "no_data"
         raise InvalidArgument(f"method={method!r} compares all pixels: leave {given} out, or choose another method")
+    nan = options.get("nan", "error")
+    if nan not in ("error", "missing"):
+        raise InvalidArgument(f"nan is 'error' or 'missing', not {nan!r}")
+    if compares_all and nan == "missing":
+        raise InvalidArgument(f"method={method!r} compares all pixels: leave nan out, or choose another method")
     if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
         raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
     if image.dtype.kind == "c":  # which the plan refuses
@@ -38,7 +43,8 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
                                         no_data == "auto" and not compares_all,
                                         None if isinstance(no_data, str) else float(no_data),
                                         hot_pixels == "auto" and not compares_all,
-                                        options.get("saturation", "auto") == "auto", mask, options.get("workers"))
+                                        options.get("saturation", "auto") == "auto", nan == "missing", mask,
+                                        options.get("workers"))
     if compares_all and missing.saturated:
         warn(f"{missing.saturated}: what is there comes out too dim and too wide; take them as lower bounds "
              "(method='rl'), or record with less light")

@@ -99,7 +99,8 @@ def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitK
     pixels = readable(image, "the image")
     if pixels.ndim != 3:
         raise InvalidArgument(f"the image has {pixels.ndim} dimensions: give one volume (z, y, x)")
-    voxel = _spacing(options["spacing"]) if options.get("spacing") is not None else getattr(image, "spacing", None)
+    given = options.get("spacing")
+    voxel = _spacing(given) if given is not None else getattr(image, "spacing", None)
     if voxel is None or any(one is None for one in voxel):
         raise InvalidArgument("the voxel size of the image is not known: pass spacing=(z, y, x) in µm")
     model = psf_options(na, wavelength, voxel, options.get("shape", "auto"), options, FitKeywords)

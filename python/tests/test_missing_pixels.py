@@ -87,6 +87,19 @@ def test_saturated_pixels_are_lower_bounds():
     assert bound.max() < 2 * clean.max()
 
 
+def test_nan_is_left_out_on_request(recorded):
+    image, psf = recorded
+    holed = image.astype(np.float32)
+    holed[2:4, 20:30, 20:30] = np.nan
+    with pytest.raises(convolume.BadData, match="nan"):
+        restored(holed, psf)
+    result, report = restored(holed, psf, nan="missing")
+    assert report["missing_pixels"] == 200 and np.isfinite(result).all()
+    by_mask = convolume.Deconvolver(image.shape, psf, hot_pixels="off", **OPTIONS)
+    masked = by_mask(image.astype(np.float32), mask=np.isfinite(holed))
+    np.testing.assert_allclose(result, masked, rtol=1e-4, atol=1e-3 * masked.max())
+
+
 def test_saturation_is_found_at_the_limit_of_the_camera():
     image, psf = recording(50)
     image = np.rint((image - 100.0) * (4095 - 100) / (np.quantile(image, 0.98) - 100) + 100)
@@ -111,7 +124,8 @@ def test_resampled_noise_is_no_gain(recorded):
 
 
 @pytest.mark.parametrize(("options", "run", "match"), [
-    ({"no_data": "none"}, {}, "no_data is a number"), ({"saturation": "off"}, {}, "saturation is a number"),
+    ({"no_data": "none"}, {}, "no_data is a number"), ({"nan": "zero"}, {}, "nan is 'error' or 'missing'"),
+    ({"saturation": "off"}, {}, "saturation is a number"),
     ({"hot_pixels": True}, {}, "hot_pixels is"),
     ({}, {"mask": np.ones((2, 2))}, "the mask has the shape"),
     ({"method": "nnls"}, {"mask": np.ones(SHAPE)}, "compares all pixels"),

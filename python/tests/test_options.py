@@ -25,7 +25,8 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
          convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
          convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.channelize, convolume.Channelizer,
          convolume.synthesize, convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts,
-         convolume.refine_psf, convolume.fit_psf, convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
+         convolume.refine_psf, convolume.fit_psf,
+         convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
 
 
 def default_texts(function):

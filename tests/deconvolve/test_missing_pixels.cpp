@@ -293,6 +293,31 @@ TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are 
     found_at(0, places, -100, true);
 }
 
+TEST_CASE("missing pixels: NaN and infinities are left out on request") {
+    const Volume clean = recording(1.2, 100, false, 8);
+    Volume image(shape, PixelType::float32);
+    convert_pixels(clean.view(), image.view());
+    const Box3 box{{2, 20, 30}, {7, 35, 50}};
+    for (index_t z = box.begin.z; z < box.end.z; ++z)
+        for (index_t y = box.begin.y; y < box.end.y; ++y)
+            for (index_t x = box.begin.x; x < box.end.x; ++x)
+                image.view().at<float>(z, y, x) = std::numeric_limits<float>::quiet_NaN();
+    for (index_t y = 0; y < shape.y; ++y)
+        for (index_t x = 0; x < shape.x; ++x)
+            image.view().at<float>(0, y, x) = std::numeric_limits<float>::infinity();
+    image.view().at<float>(4, 60, 60) = -std::numeric_limits<float>::infinity();
+    const Array psf = gaussian_psf(1.2);
+    CHECK(missing_of(image, psf).count() == 0);
+    MissingPixelOptions options;
+    options.leave_out_nonfinite = true;
+    const MissingPixels found = missing_of(image, psf, options);
+    CHECK(found.count() == element_count(box.shape()) + shape.y * shape.x + 1);
+    CHECK(found.contains(box.begin));
+    CHECK(found.contains({4, 60, 60}));
+    REQUIRE(found.findings.size() == 1);
+    CHECK(found.findings[0].find("are NaN or infinite, at z 0-6, y 0-95") != std::string::npos);
+}
+
 TEST_CASE("missing pixels: images that are not finite, small or constant have none") {
     const Array psf = gaussian_psf(1);
     for (const Shape3& small :
