@@ -118,6 +118,7 @@ class DeconvolveSteps : public ImageSteps {
     void find_missing(const ExecutionContext& context);
     bool has_missing() const;  ///< whether pixels of any volume are left out
     std::string warning_of_saturation() const;
+    void collect_warnings(const Console& console, index_t negative_pixels) const;
     /// Returns the volume of the mask; an empty one if there is none.
     Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
@@ -136,8 +137,9 @@ class DeconvolveSteps : public ImageSteps {
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation
     LightCheck light_{thread_count(request_.engines.threads)};
-    std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
-    std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c
+    std::optional<EstimateFiles> estimates_;     ///< files of --dump-every
+    std::vector<DeconvolveReport> volumes_;      ///< reports of all volumes, t slowest, then c
+    mutable std::vector<std::string> warnings_;  ///< those that were collected while reporting
 };
 
 }  // namespace convolume::cli

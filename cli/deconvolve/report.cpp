@@ -137,7 +137,10 @@ ExecutionReport DeconvolveSteps::executed() const {
     return sum;
 }
 
-void DeconvolveSteps::report_plan(const Console& console) const {
+void DeconvolveSteps::report_plan(const Console& all) const {
+    // Whether they are the most important ones is known at the end.
+    warnings_.clear();
+    const Console console = request_.run.dry_run ? all : all.collecting_warnings(warnings_);
     console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
     warn_of_input(console, request_.image, input_metadata_);
     if (initial_image_reader_)
@@ -209,21 +212,38 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                          message(volume.iterations, " iterations found best in ", volume.searched,
                                  ", gain ", format_number(volume.photons.gain)));
     }
-    for (const std::string& warning :
-         {filtered_warning(volumes_, request_.options.hold_out), warning_of_saturation(),
-          misfit_warning(volumes_, kernels_.all().front()->file, request_.refines_psf),
-          background_warning(volumes_), light_.warning()})
-        if (!warning.empty()) console.warning(warning);
-    if (negative > 0)
-        console.warning(message(negative, " negative pixels of the image were read as 0"));
-    warn_of_clamped_values(console, executed(), output_metadata_.type);
-    warn_of_nonfinite_result(console, nonfinite_, output_metadata_.type);
+    collect_warnings(console, negative);
+    constexpr std::size_t most_warnings = 3;
+    const std::size_t shown =
+        console.verbose() ? warnings_.size() : std::min(warnings_.size(), most_warnings);
+    for (std::size_t i = 0; i < shown; ++i) console.warning(warnings_[i]);
+    if (warnings_.size() > shown)
+        console.fact("more",
+                     message(warnings_.size() - shown, " further warnings: -v prints them"));
     report_times(console, times);
     if (estimates_ && !estimates_->written().empty())
         console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
                                        estimates_->written().back()));
     report_output(console, request_.output, output_metadata_, request_.create.compression);
     if (!request_.second_output.empty()) report_uncertainty(console);
+}
+
+// Puts the warnings of the run before those of the plan: what is lost first, then what changes the
+// result most.
+void DeconvolveSteps::collect_warnings(const Console& console, index_t negative_pixels) const {
+    std::vector<std::string> all;
+    const Console collecting = console.collecting_warnings(all);
+    warn_of_nonfinite_result(collecting, nonfinite_, output_metadata_.type);
+    warn_of_clamped_values(collecting, executed(), output_metadata_.type);
+    for (const std::string& warning :
+         {misfit_warning(volumes_, kernels_.all().front()->file, request_.refines_psf),
+          filtered_warning(volumes_, request_.options.hold_out), warning_of_saturation(),
+          background_warning(volumes_), light_.warning()})
+        if (!warning.empty()) collecting.warning(warning);
+    if (negative_pixels > 0)
+        collecting.warning(
+            message(negative_pixels, " negative pixels of the image were read as 0"));
+    warnings_.insert(warnings_.begin(), all.begin(), all.end());
 }
 
 // Methods that compare all pixels take saturated ones for what they are not.
@@ -284,6 +304,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
     if (times != nullptr) {
         json["report"] = report_json(executed(), *times);
         json["report"]["nonfinite_outputs"] = nonfinite_;
+        json["report"]["warnings"] = warnings_;
         for (std::size_t i = 0; i < volumes_.size(); ++i) {
             const DeconvolveReport& volume = volumes_[i];
             const auto place = place_of(static_cast<index_t>(i));

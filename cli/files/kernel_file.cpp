@@ -308,7 +308,6 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
     if (kernel.made) {
         if (!kernel.optics.empty()) console.fact("optics", kernel.optics);
         report_psf(console, *kernel.made);
-        warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
     } else if (!kernel.gaussian.empty()) {
         console.fact("kernel", message(kernel.gaussian, ", z,y,x ", to_string(kernel.shape),
                                        " samples", more));
@@ -316,6 +315,7 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
     }
     for (const std::string& warning : kernel.warnings) console.warning(warning);
+    if (kernel.made) warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
     if (kernel.background != 0)
         console.fact("level",
                      message(format_number(kernel.background), " subtracted from the kernel"));

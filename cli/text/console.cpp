@@ -23,7 +23,10 @@ void Console::text(std::string_view text) const {
 }
 
 void Console::warning(std::string_view text) const {
-    tagged("warning", "\033[33m", text);
+    if (collected_ != nullptr)
+        collected_->emplace_back(text);
+    else
+        tagged("warning", "\033[33m", text);
 }
 
 void Console::error(std::string_view text) const {

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace convolume::cli {
 
@@ -22,6 +23,13 @@ class Console {
     Console for_file(const std::string& file) const {
         Console console(out_, verbose() ? Verbosity::verbose : Verbosity::quiet, colors_);
         console.about_ = file + ": ";
+        return console;
+    }
+
+    /// Returns a console that adds warnings to a list, which must outlive it, and prints the rest.
+    Console collecting_warnings(std::vector<std::string>& warnings) const {
+        Console console = *this;
+        console.collected_ = &warnings;
         return console;
     }
 
@@ -43,6 +51,7 @@ class Console {
     Verbosity verbosity_;
     bool colors_;
     std::string about_;
+    std::vector<std::string>* collected_ = nullptr;  ///< null: warnings are printed
 };
 
 bool stderr_is_terminal();

@@ -57,11 +57,11 @@ Volume read_part(ImageSource& image, int threads) {
 // Ends the iterations once the held-out photons were predicted best.
 struct SearchEnded {};
 
-// Comparison of an image with PSFs.
-class Comparison {
+// Prediction of half of the photons by the other half and a PSF.
+class HalfPrediction {
   public:
-    Comparison(Volume part, const PsfFitOptions& options, const EngineChoice& engines,
-               const ExecutionContext& context)
+    HalfPrediction(Volume part, const PsfFitOptions& options, const EngineChoice& engines,
+                   const ExecutionContext& context)
         : part_(std::move(part)), engines_(engines), threads_(thread_count(engines.threads)) {
         context_.stop = context.stop;
         options_.saturation = options.saturation;
@@ -172,9 +172,9 @@ std::vector<Parameter> parameters_of(const PsfOptions& model) {
 // Changes one parameter after another while the error falls.
 class StepSearch {
   public:
-    StepSearch(Comparison& comparison, const PsfOptions& model, int most,
+    StepSearch(HalfPrediction& prediction, const PsfOptions& model, int most,
                const ExecutionContext& context)
-        : comparison_(comparison), most_(most), context_(context), best_(model) {
+        : prediction_(prediction), most_(most), context_(context), best_(model) {
         error_ = first_error_ = error_of(model);
     }
 
@@ -210,7 +210,7 @@ class StepSearch {
   private:
     double error_of(const PsfOptions& model) {
         throw_if_stopped();
-        const double error = comparison_.error_of(model);
+        const double error = prediction_.error_of(model);
         ++comparisons_;
         if (context_.progress)
             context_.progress(static_cast<double>(comparisons_) / static_cast<double>(most_));
@@ -243,7 +243,7 @@ class StepSearch {
         return false;
     }
 
-    Comparison& comparison_;
+    HalfPrediction& prediction_;
     int most_;
     const ExecutionContext& context_;
     PsfOptions best_;
@@ -268,9 +268,9 @@ FittedPsf fit_psf(ImageSource& image, const PsfOptions& model, const PsfFitOptio
                                       "give at least ",
                                       fewest_planes));
     const StopScope scope(context.stop);
-    Comparison comparison(read_part(image, thread_count(engines.threads)), options, engines,
-                          context);
-    StepSearch search(comparison, model, options.most_comparisons, context);
+    HalfPrediction prediction(read_part(image, thread_count(engines.threads)), options, engines,
+                              context);
+    StepSearch search(prediction, model, options.most_comparisons, context);
     search.run();
     return search.result(model);
 }

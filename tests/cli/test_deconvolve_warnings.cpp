@@ -83,6 +83,31 @@ TEST_CASE("saturated pixels are lower bounds, or a warning tells of them") {
     CHECK(mixed.run({"--method", "nnls"}) == "");
 }
 
+TEST_CASE("three warnings are printed, and all with -v and in the JSON") {
+    Recording recording;
+    for (index_t i = 0; i < 4; ++i) recording.pixels.values[static_cast<std::size_t>(5 + i)] = -50;
+    recording.metadata.type = PixelType::int16;
+    recording.psf.volumes[0].values[0] = -0.1;
+    recording.psf.metadata.voxel_size_um = {};
+    const Arguments faulty{"--background", "104"};
+    const auto count = [](const std::string& text) {
+        int found = 0;
+        for (std::size_t at = 0; (at = text.find("warning:", at)) != std::string::npos; ++at)
+            ++found;
+        return found;
+    };
+    Arguments with_json = faulty;
+    with_json.push_back("--json");
+    const std::string text = recording.run(with_json);
+    INFO(text);
+    const auto& all = recording.report.at("report").at("warnings");
+    INFO(all.dump(1));
+    REQUIRE(all.size() > 3);
+    CHECK(count(text) == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(contains(text, all[i].get<std::string>()));
+    CHECK(contains(all[0].get<std::string>(), "the background of 104"));
+}
+
 TEST_CASE("the warning of a background above the darkest region names that region's mean") {
     Recording recording;
     CHECK(recording.run({"--background", "99"}) == "");
