@@ -55,7 +55,7 @@ Volume read_part(ImageSource& image, int threads) {
 }
 
 // Ends the iterations once the held-out photons were predicted best.
-struct SearchEnded {};
+struct PredictionEnded {};
 
 // Prediction of half of the photons by the other half and a PSF.
 class HalfPrediction {
@@ -91,7 +91,7 @@ class HalfPrediction {
         double least = std::numeric_limits<double>::infinity();
         DeconvolveRun run;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-            if (!iteration.searching) throw SearchEnded();
+            if (!iteration.searching) throw PredictionEnded();
             least = std::min(least, iteration.held_out * iteration.held_out);
         };
         const auto start = CoarseStart::make(
@@ -103,7 +103,7 @@ class HalfPrediction {
         HostImages images(std::as_const(part_).view(), {}, {start.get(), nullptr});
         try {
             runner->execute(problem, images, context_, run);
-        } catch (const SearchEnded&) {
+        } catch (const PredictionEnded&) {
         }
         return least / noise_;
     }
