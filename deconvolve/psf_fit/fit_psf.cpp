@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/coarse_start.hpp"
 #include "deconvolve/dark_level.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
 #include "deconvolve/photons.hpp"
 #include "deconvolve/placement.hpp"
@@ -43,9 +43,12 @@ Volume read_part(ImageSource& image, int threads) {
     constexpr index_t most_bytes = index_t{128} << 20;
     const Shape3 shape = image.format().shape;
     BrightestPart brightest(shape, part_of(shape), threads);
-    for_each_band(image, 0, 0, most_bytes, [&](index_t, const ConstImageView& planes) {
-        for (index_t k = 0; k < planes.shape.z; ++k)
-            brightest.add_plane(plane_of(planes, k).pixels);
+    for_each_band(image, 0, 0, most_bytes, [&](index_t, const ImageView& planes) {
+        auto* const values = static_cast<float*>(planes.data);
+        const index_t plane = shape.y * shape.x;
+        for (index_t i = 0; i < planes.shape.z * plane; ++i)
+            if (values[i] >= missing_pixel) values[i] = richardson_lucy::not_compared;
+        for (index_t k = 0; k < planes.shape.z; ++k) brightest.add_plane(values + k * plane);
     });
     const Box3 box = brightest.find();
     Volume pixels(box.shape(), image.format().type), part(box.shape(), PixelType::float32);

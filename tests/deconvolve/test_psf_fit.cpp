@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optics that fit a recording of a specimen, blurred by a direct sum.
 
+#include <algorithm>
+
 #include "convolume/missing_pixels.hpp"
 #include "convolume/psf_fit.hpp"
 #include "tests/catch.hpp"
@@ -73,6 +75,18 @@ TEST_CASE("psf fit: pixels that are left out make no difference, and a limit is 
     const FittedPsf found = fitted(marked, 0.9, options);
     CHECK(found.comparisons == 5);
     CHECK(found.model.objective.na < 0.9);
+    // In an image that is larger than the part, they do not make a corner the brightest part.
+    Volume wide({10, 64, 400}, PixelType::float32);
+    Random random(test_seed("dark"));
+    std::generate_n(wide.elements<float>(), element_count(wide.shape()),
+                    [&] { return static_cast<float>(poisson(random, 20)); });
+    for (index_t z = 0; z < 10; ++z)
+        for (index_t y = 0; y < 64; ++y)
+            for (index_t x = 0; x < 64; ++x)
+                wide.view().at<float>(z, y, 320 + x) =
+                    static_cast<float>(image.view().at<std::uint16_t>(z, y, x));
+    for (index_t y = 0; y < 64; ++y) wide.view().at<float>(0, y, 3) = missing_pixel;
+    CHECK(fitted(wide, 0.9, options).model.objective.na < 0.9);
 }
 
 TEST_CASE("psf fit: images that tell nothing are refused") {
