@@ -150,18 +150,17 @@ class Search {
         add_margins(found);
         for (const NoData::Value& value : found.values)
             add_value(message("have no data (the value ", value.value, " beside other values)"),
-                      value.value, value.most_outside,
-                      [&](const Plane& plane) { return run_pixels(plane, value); });
+                      value, [&](const Plane& plane) { return run_pixels(plane, value); });
     }
 
     void add_given_value(double given) {
-        add_value(message("have no data (the value ", given, ")"), given, 0,
-                  [&](const Plane& plane) {
-                      std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
-                      for (std::size_t i = 0; i < marked.size(); ++i)
-                          marked[i] = static_cast<double>(plane.pixels[i]) == given;
-                      return marked;
-                  });
+        const NoData::Value any{static_cast<float>(given), 0, 0, 1};
+        add_value(message("have no data (the value ", given, ")"), any, [&](const Plane& plane) {
+            std::vector<bool> marked(static_cast<std::size_t>(plane.count()));
+            for (std::size_t i = 0; i < marked.size(); ++i)
+                marked[i] = static_cast<double>(plane.pixels[i]) == given;
+            return marked;
+        });
     }
 
     void add_planes(const NoData& found) {
@@ -184,24 +183,27 @@ class Search {
         add_found(margins, "have no data (margins darker than all else)", missing_);
     }
 
-    // Adds the pixels that `marks` gives of each plane, unless more than a share of the others have
-    // the value, too.
+    // Adds the pixels that `marks` gives of each plane, unless they, or the others that have the
+    // value, too, are more than the value allows.
     template <class Marks>
-    void add_value(const std::string& what, double value, double most_outside, const Marks& marks) {
+    void add_value(const std::string& what, const NoData::Value& value, const Marks& marks) {
         MissingPixels found(shape());
         index_t outside = 0;
         for_each_plane([&](const Plane& plane, index_t z) {
             const std::vector<bool> marked = marks(plane);
             index_t others = 0;
             for (std::size_t i = 0; i < marked.size(); ++i)
-                others += !marked[i] && static_cast<double>(plane.pixels[i]) == value;
+                others += !marked[i] && plane.pixels[i] == value.value;
             const std::lock_guard lock(mutex_);
             outside += others;
             for (std::size_t i = 0; i < marked.size(); ++i)
                 if (marked[i]) found.add(pixel_of(static_cast<index_t>(i), z));
         });
-        const auto rest = static_cast<double>(element_count(shape()) - found.count());
-        if (static_cast<double>(outside) <= most_outside * rest) add_found(found, what, missing_);
+        const auto all = static_cast<double>(element_count(shape()));
+        const auto inside = static_cast<double>(found.count());
+        if (static_cast<double>(outside) <= value.most_outside * (all - inside) &&
+            inside <= value.most_inside * all)
+            add_found(found, what, missing_);
     }
 
     Index3 pixel_of(index_t number, index_t z) const {

@@ -162,6 +162,8 @@ void NoDataSearch::find_planes(NoData& found) const {
 // value, they come near to it; and where photons are few, the value is also found between others.
 void NoDataSearch::find_values(NoData& found) const {
     constexpr double rare = 1e-2, never = 1e-5;  // shares of pixels elsewhere
+    constexpr double half = 0.5;
+    constexpr float least_gap = 0.01F;  // of values without noise, which may be near to any other
     // The first of four equal steps is the largest in one of four paths.
     constexpr double most_jumps_by_chance = 0.5;
     constexpr index_t fewest_pixels = 64;
@@ -204,12 +206,13 @@ void NoDataSearch::find_values(NoData& found) const {
         // 4.7 standard deviations of normal noise.
         constexpr double small = 0.1, large = 0.9;
         if (quantile(away[grown], small) > 2 * quantile(between_data, large))
-            found.values.push_back({value, static_cast<index_t>(grown), rare});
-        // Where light varies, most paths show the jump, and a value that no other pixel has is not
-        // one of the recording.
+            found.values.push_back({value, static_cast<index_t>(grown), rare, 1});
+        // Where light varies, most paths show the jump, and a value that no other pixel has, nor
+        // nearly has, is not one of the recording, unless it is that of the background.
         else if (static_cast<double>(jumps) >
-                 most_jumps_by_chance * static_cast<double>(borders.outward.size()))
-            found.values.push_back({value, static_cast<index_t>(grown), never});
+                     most_jumps_by_chance * static_cast<double>(borders.outward.size()) &&
+                 quantile(away[grown], 0) > least_gap * median_of(away[grown]))
+            found.values.push_back({value, static_cast<index_t>(grown), never, half});
     }
 }
 

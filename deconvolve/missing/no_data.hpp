@@ -19,8 +19,9 @@ struct NoData {
     struct Value {
         float value;
         index_t grown;  ///< number of pixels around its regions that hold a mixture with data
-        /// Largest share of the pixels outside its regions that may have the value, too.
-        double most_outside;
+        /// Largest share of the pixels outside its regions that may have the value, too, and of all
+        /// pixels that its regions may hold.
+        double most_outside, most_inside;
     };
     std::vector<Value> values;    ///< values whose runs have no data
     std::vector<index_t> planes;  ///< planes without data

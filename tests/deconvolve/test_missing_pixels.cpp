@@ -227,6 +227,13 @@ TEST_CASE("missing pixels: a frequent value of few gray levels has data, another
             CHECK(found.count() >= element_count(box.shape()));
             CHECK(found.count() <= 5 * (15 + 4) * (20 + 4));
         }
+    // The dark background of a specimen without noise.
+    Volume sparse({8, 32, 32}, PixelType::float32);
+    std::fill_n(sparse.elements<float>(), element_count(sparse.shape()), 0.0F);
+    for (index_t i = 0; i < 6; ++i)
+        for (index_t x = 0; x < 3; ++x)
+            sparse.view().at<float>(1 + i, 5 * i, 4 * i + x) = 100 + 20 * static_cast<float>(i + x);
+    CHECK(missing_of(sparse, psf).count() == 0);
     // Single rows of a plane, and a noisy recording whose noise exceeds the step to 0.
     Volume plane({1, 96, 112}, PixelType::uint16);
     const Volume bright = recording(1.2, 3000, false, 12);
