@@ -218,7 +218,7 @@ std::string filtered_warning(const std::vector<DeconvolveReport>& volumes, bool 
 
 std::string misfit_warning(const std::vector<DeconvolveReport>& volumes, const KernelFile& psf,
                            bool is_refined) {
-    // Half more than noise. Recordings of known specimens with their own PSF have less than 1.1.
+    // Half more than noise. Phantoms with their own PSF have less than 1.1.
     constexpr double noticeable = 1.5;
     double most = 0;
     for (const DeconvolveReport& volume : volumes)

@@ -27,9 +27,11 @@ using namespace deconvolve;
 
 namespace {
 
-constexpr index_t most_pixels = index_t{1} << 18;  // of the part that is compared
-constexpr index_t least_extent = 64;               // of the part along y and x
-constexpr int most_iterations = 60;
+// Of the part that is compared: so few that a comparison takes about a second on two cores, and so
+// many that the mean of their squared errors varies by less than 1 %.
+constexpr index_t most_pixels = index_t{1} << 18;
+constexpr index_t least_extent = 64;  // along y and x, so that cones of light fit
+constexpr int most_iterations = 60;   // which a prediction mostly ends long before
 
 // Returns the extents of a part with all planes, as square as the image allows.
 Shape3 part_of(const Shape3& image) {
