@@ -126,6 +126,32 @@ PathSpec parse_path(const std::string& path) {
 
 namespace {
 
+/// Says of a file that is not read which format it has, by its first bytes.
+std::string what_it_is_instead(const std::string& head) {
+    struct Known {
+        std::size_t at;
+        std::string_view bytes;
+        const char* format;
+    };
+    using namespace std::string_view_literals;
+    static constexpr Known formats[] = {
+        {0, "ZISRAWFILE"sv, "a CZI file of Zeiss"},
+        {0, "\x70\0\0\0"sv, "a LIF file of Leica"},
+        {0, "\xDA\xCE\xBE\x0A"sv, "an ND2 file of Nikon"},
+        {0, "\0\0\0\x0CjP  "sv, "a JPEG 2000 file (ND2 files of Nikon before 2010 are, too)"},
+        {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "an OIB file of Olympus or ZVI file of Zeiss"},
+        {96, "\xA0\xC0"sv, "a DV file of DeltaVision"},
+        {96, "\xC0\xA0"sv, "a DV file of DeltaVision"},
+        {0, "\x89PNG"sv, "a PNG file"},
+        {0, "\xFF\xD8\xFF"sv, "a JPEG file, which has lost the noise of photons"},
+    };
+    for (const Known& known : formats)
+        if (head.size() > known.at &&
+            std::string_view(head).substr(known.at).starts_with(known.bytes))
+            return message(" is ", known.format, ", which is not read");
+    return " is not a TIFF, HDF5 or NPY file, or its beginning is damaged";
+}
+
 std::unique_ptr<ImageReader> open_file(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
     refuse_several_files(spec.file);
@@ -139,9 +165,8 @@ std::unique_ptr<ImageReader> open_file(const std::string& path, const OpenOption
                                       spec.dataset, "; give the path of the file alone"));
     if (kind == FileKind::tiff) return open_tiff(spec.file, options);
     if (kind == FileKind::npy) return open_npy(spec.file, options);
-    throw BadData(message(spec.file,
-                          " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
-                          "convert it, for example with Fiji"));
+    throw BadData(message(spec.file, what_it_is_instead(RawFile(spec.file).head(128)),
+                          "; convert it, for example with Fiji"));
 }
 
 /// Throws InvalidArgument if another image is asked for than the only one of a file.

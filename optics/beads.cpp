@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <vector>
@@ -44,14 +45,23 @@ double median(std::vector<T>& values) {
     return static_cast<double>(*half);
 }
 
-/// Returns the median, and the standard deviation of noise by the median distance from it.
+/// Returns the median, and the standard deviation of noise by the median distance from it. If most
+/// values are equal to the median, as in 8 bits, the noise may be as large as would just round to
+/// it: half a gray level is then the median distance.
 BackgroundLevel background_level(const float* values, index_t count) {
     const index_t step = std::max<index_t>(1, count / 1'000'003);
     std::vector<float> sampled;
     for (index_t i = 0; i < count; i += step) sampled.push_back(values[i]);
     const double middle = median(sampled);
     for (float& value : sampled) value = std::abs(value - static_cast<float>(middle));
-    return {middle, std::max(1.4826 * median(sampled), 1e-9 + 1e-6 * std::abs(middle))};
+    double distance = median(sampled);
+    if (distance == 0) {
+        float gray_level = std::numeric_limits<float>::infinity();
+        for (const float away : sampled)
+            if (away > 0) gray_level = std::min(gray_level, away);
+        if (std::isfinite(gray_level)) distance = 0.5 * static_cast<double>(gray_level);
+    }
+    return {middle, std::max(1.4826 * distance, 1e-9 + 1e-6 * std::abs(middle))};
 }
 
 std::vector<float> smoothed(const ConstImageView& stack) {

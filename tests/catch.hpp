@@ -4,8 +4,12 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 #else
 #include <catch2/catch.hpp>
+inline auto ContainsSubstring(const std::string& text) {
+    return Catch::Contains(text);
+}
 #endif
 
 // SKIP(reason) ends a test case that cannot run here. main.cpp prints the reasons, and ends a

@@ -181,6 +181,7 @@ void ConvolveSteps::report_plan(const Console& console) const {
         report_kernel(console, kernel.file,
                       message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
                               normalization_words(request_.options.normalization)));
+        report_shift(console, kernel.file);
         warn_of_input(console, kernel.file.path, kernel.file.metadata);
         cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
     });

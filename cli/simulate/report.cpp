@@ -39,6 +39,7 @@ void SimulateSteps::report_plan(const Console& console) const {
     warn_of_input(console, request_.image, input_metadata_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         report_kernel(console, kernel.file, ", normalized to sum 1");
+        report_shift(console, kernel.file);
         if (const index_t negative = kernel.file.negative_samples; negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
         warn_of_input(console, kernel.file.path, kernel.file.metadata);

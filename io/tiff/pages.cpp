@@ -89,6 +89,7 @@ class PageScanner {
         const auto photometric =
             tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
         page.white_is_zero = photometric == PHOTOMETRIC_MINISWHITE;
+        page.red_green_blue = photometric == PHOTOMETRIC_RGB || photometric == PHOTOMETRIC_YCBCR;
         if (photometric == PHOTOMETRIC_YCBCR && page.samples > 1 && compression != COMPRESSION_JPEG)
             refuse("has YCbCr colors without JPEG; save it as RGB or gray");
 

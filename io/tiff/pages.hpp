@@ -52,6 +52,7 @@ struct TiffPage {
     bool jpeg2000 = false;
     /// true if viewers show 0 as white; samples are read as they are stored
     bool white_is_zero = false;
+    bool red_green_blue = false;   ///< three samples of a pixel are these colors
     index_t rows = 0;              ///< rows of a TIFF strip or TIFF tile
     index_t columns = 0;           ///< columns of a TIFF strip or TIFF tile
     index_t raw_offset = -1;       ///< offset of uncompressed, contiguous pixels; -1 for others

@@ -238,6 +238,18 @@ class SeriesFinder {
         series_.planes_a_page = sample_planes ? page.samples : 1;
         series_.metadata.channels *= series_.colors;
         if (series_.colors > 1) series_.metadata.axes += 'S';
+        name_colors();
+    }
+
+    /// Names red, green and blue samples that the file does not name, so that a result is shown in
+    /// the same colors.
+    void name_colors() {
+        ImageMetadata& m = series_.metadata;
+        if (!series_.page.red_green_blue || series_.colors != 3 || m.channels != 3 ||
+            !m.channel_names.empty() || !m.channel_colors.empty())
+            return;
+        m.channel_names = {"Red", "Green", "Blue"};
+        m.channel_colors = {0xFF0000, 0x00FF00, 0x0000FF};
     }
 
     /// Sets the type, and drops metadata that do not fit the extents.

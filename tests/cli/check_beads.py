@@ -148,6 +148,17 @@ def check_widefield():
     check(all(n % 2 == 1 for n in automatic[0].shape), "automatic size", automatic[0].shape)
 
 
+def check_eight_bits():
+    """Single photons of a dark background are no beads."""
+    good = places(2, 2)
+    stack = sum(light_of_bead(gaussian, center, SHAPE) for center in good)
+    stack = np.clip(rng.poisson(180 * stack + 0.02), 0, 255).astype("u1")
+    tifffile.imwrite("beads.tif", stack, imagej=True, resolution=(1 / VOXEL[2], 1 / VOXEL[1]),
+                     metadata={"spacing": VOXEL[0], "unit": "um", "axes": "ZYX"})
+    measured = run("--size", "19,25,25")[1]["measured"]
+    check(measured["found"] == 4 and measured["used"] == 4, "beads on a dark background", measured)
+
+
 def check_gaussian():
     good = places(3, 4)
     peaks = rng.uniform(1500, 3000, len(good))
@@ -250,7 +261,8 @@ def check_refusals():
 print("seed", SEED)
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (check_widefield, check_gaussian, check_refusals, check_refined, check_refined_refusals):
+    for part in (check_widefield, check_eight_bits, check_gaussian, check_refusals, check_refined,
+                 check_refined_refusals):
         part()
     os.chdir("/")
 finish()

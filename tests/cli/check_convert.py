@@ -189,6 +189,29 @@ def check_pictures():
     run("s.npy", "x.png", "--crop", "2:3,:,:", "--scale-output", status=2, names=["--scale-output"])
 
 
+def check_colors():
+    """Red, green and blue stay colors in formats that have channels."""
+    tifffile.imwrite("rgb.tif", rng.integers(0, 255, (4, 9, 11, 3), dtype=np.uint8), photometric="rgb")
+    for target in ("o.tif", "o.ome.tif"):
+        run("rgb.tif", target, "-q", "--overwrite")
+        check(info(target)["channel_names"] == ["Red", "Green", "Blue"], target, info(target)["channel_names"])
+    with tifffile.TiffFile("o.tif") as file:
+        brightest = [list(table[:, -1]) for table in file.imagej_metadata["LUTs"]]
+    check(brightest == [[255, 0, 0], [0, 255, 0], [0, 0, 255]], "lookup tables", brightest)
+    with tifffile.TiffFile("o.ome.tif") as file:
+        check(all(f'Color="{color}"' in file.ome_metadata for color in (-16776961, 16711935, 65535)),
+              "colors", file.ome_metadata)
+
+
+def check_formats_of_vendors():
+    """Files that are not read are named by their first bytes."""
+    for format, at, first in (("CZI", 0, b"ZISRAWFILE"), ("LIF", 0, b"p\0\0\0"), ("ND2", 0, b"\xda\xce\xbe\n"),
+                              ("DV", 96, b"\xa0\xc0"), ("OIB", 0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
+        with open("image.dat", "wb") as file:
+            file.write(bytes(at) + first + bytes(500))
+        run("image.dat", "x.tif", status=65, names=["image.dat is a", format, "Fiji"])
+
+
 def check_large():
     """An image larger than what is held at a time."""
     image = rng.integers(0, 255, (300, 512, 1024), dtype=np.uint8)
@@ -201,7 +224,8 @@ def check_large():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (check_formats, check_selections, check_types, check_scaled_values, check_pictures, check_large):
+    for part in (check_formats, check_selections, check_types, check_scaled_values, check_pictures, check_colors,
+                 check_formats_of_vendors, check_large):
         part()
     os.chdir("/")
 finish(SEED)

@@ -33,8 +33,10 @@ struct Inputs : TemporaryFolder {
         image = random.integers({8, 20, 18}, 90, 110);
         image(4, 10, 9) = 900;
         psf = random.integers({3, 5, 5}, 1, 9);
-        // The PSF is bright in its middle plane, so that it has enough planes for no warning.
+        // The PSF is bright in its middle plane, so that it has enough planes for no warning, and
+        // brightest at its center.
         for (index_t i = 25; i < 50; ++i) psf.values[static_cast<std::size_t>(i)] *= 30;
+        psf(1, 2, 2) = 300;
         write_image(*this / "image.tif", image, PixelType::uint16);
         write_image(*this / "psf.tif", psf, PixelType::float32);
     }

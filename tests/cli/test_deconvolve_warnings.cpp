@@ -32,6 +32,7 @@ struct Recording : TemporaryFolder {
         psf.metadata.type = PixelType::float32;
         psf.volumes.push_back(Random(1).array({5, 5, 5}, false, 1));
         for (Complex& value : psf.volumes[0].values) value = std::abs(value);
+        psf.volumes[0](2, 2, 2) = 2;
     }
 
     /// Runs deconvolve, and returns what it prints.
@@ -196,6 +197,7 @@ TEST_CASE("an image of one plane and a PSF of several get a warning") {
     CHECK(contains(recording.run(), "the image has one plane, but the PSF \"psf.tif\" has 5"));
     recording.psf.volumes[0] = Random(2).array({1, 5, 5}, false, 1);
     for (Complex& value : recording.psf.volumes[0].values) value = std::abs(value);
+    recording.psf.volumes[0](0, 2, 2) = 2;
     CHECK(recording.run() == "");
 }
 

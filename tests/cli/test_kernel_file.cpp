@@ -176,6 +176,14 @@ TEST_CASE("kernels are centered on their peak or centroid on demand") {
         const Array wanted =
             oracle_convolve(stacks.image, kernel, {Mode::same, {}, Operation::convolve, c.center});
         CHECK(stacks.error_against(scaled(wanted, 1 / sum_of(kernel).real())) < 1e-5);
+        const CommandResult restored =
+            testing::convolume({"deconvolve", "image.tif", "off.tif", "-o", "out.tif",
+                                "--overwrite", "--kernel-center", c.name, "--iterations", "1"},
+                               stacks);
+        INFO(restored.err);
+        REQUIRE(restored.status == 0);
+        CHECK(contains(restored.err, "warning: the PSF's peak is z,y,x 1,-2,2 voxels") ==
+              (c.center == Index3{3, 4, 4}));
     }
 }
 

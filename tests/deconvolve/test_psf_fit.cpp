@@ -93,7 +93,7 @@ TEST_CASE("psf fit: images that tell nothing are refused") {
     Volume constant({5, 20, 20}, PixelType::uint16);
     CHECK_THROWS_AS(fitted(constant, 0.8), BadData);
     Volume flat({2, 20, 20}, PixelType::uint16);
-    CHECK_THROWS_WITH(fitted(flat, 0.8), Catch::Contains("2 planes"));
+    CHECK_THROWS_WITH(fitted(flat, 0.8), ContainsSubstring("2 planes"));
     Volume complex({5, 20, 20}, PixelType::complex64);
     CHECK_THROWS_AS(fitted(complex, 0.8), BadData);
 }
