@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
                 return seconds(Clock::now() - begun);
             };
             const double all = without_asking(deconvolver);
-            const int iterations = std::exchange(options.iterations, 1);
+            const int iterations = *std::exchange(options.iterations, 1);
             const Deconvolver once(image_shape, view_of(psf.data(), psf_shape), options, engines);
             without_asking(once);
             each = {(all - without_asking(once)) / (iterations - 1)};

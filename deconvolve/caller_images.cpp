@@ -375,7 +375,7 @@ index_t caller_bytes(const DeconvolutionProblem& problem) {
     const PixelType image = problem.options.image_type.value_or(PixelType::float32);
     if (problem.options.streamed)
         return StreamedImages::host_bytes(problem.image, image, PixelType::float32,
-                                          problem.options.coarse_start > 0);
+                                          *problem.options.coarse_start > 0);
     return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
 }
 

@@ -29,7 +29,7 @@ CoarseStart::CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coa
 std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
                                                const MakeRunner& make_runner, int threads,
                                                int levels) {
-    if (fine.options.coarse_start == 0 || levels == 0) return {};
+    if (*fine.options.coarse_start == 0 || levels == 0) return {};
     // Planes are mostly further apart than pixels: detail along z that is lost in the last coarse
     // image would take many fine iterations. A coarser image before that one may lose it.
     const Coarsening coarsening = coarsening_of(fine, levels == most_levels);
@@ -62,7 +62,7 @@ index_t CoarseStart::device_bytes() const {
 }
 
 double CoarseStart::voxel_steps() const {
-    return static_cast<double>(problem_.options.iterations) *
+    return static_cast<double>(*problem_.options.iterations) *
                static_cast<double>(element_count(problem_.object)) +
            (coarser_ ? coarser_->voxel_steps() : 0);
 }

@@ -60,7 +60,7 @@ index_t reserve_for_splits(deconvolve::DeconvolutionProblem& problem, EngineChoi
 // searched for (DeconvolveOptions::coarse_start).
 void limit_coarse_start(deconvolve::DeconvolutionProblem& problem) {
     if (!problem.options.hold_out) return;
-    int& most = problem.options.coarse_start;
+    int& most = *problem.options.coarse_start;
     if (problem.psf_varies() || deconvolve::share_of_haze(problem) < deconvolve::hazy_share)
         most = std::min(most, usual_coarse_start);
 }
@@ -122,7 +122,7 @@ struct Deconvolver::Impl {
         plan = runner->plan();
         plan.psfs = static_cast<int>(problem.psf_count());
         plan.splits = problem.options.splits;
-        plan.coarse_iterations = problem.options.coarse_start;
+        plan.coarse_iterations = *problem.options.coarse_start;
         if (coarse_start) {
             plan.coarse_images = coarse_start->images();
             plan.host_bytes += coarse_start->host_bytes();
@@ -174,6 +174,7 @@ struct Deconvolver::Impl {
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
+    deconvolve::check_unused(options);
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
     limit_coarse_start(impl_->problem);
     EngineChoice rest = engines;
@@ -190,6 +191,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
 Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
+    deconvolve::check_unused(options);
     impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
     limit_coarse_start(impl_->problem);
     EngineChoice rest = engines;
@@ -302,7 +304,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         throw InvalidArgument(
             "the uncertainty is estimated of images in host memory, and these are in a GPU's: "
             "leave splits out, or use Deconvolver");
-    if (options.coarse_start > 0)
+    if (options.coarse_start.value_or(0) > 0)
         throw InvalidArgument(
             "a coarse start is made of images in host memory, and these are in a GPU's: leave it "
             "out, or use Deconvolver");
@@ -316,7 +318,13 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     engines.max_gpu_bytes = device.max_gpu_bytes;
     impl_->on_device = device;
     impl_->on_device.workspace_of = {};
+    deconvolve::check_unused(options);
+    // A search without a coarse start takes long, so that it is made on demand only.
     DeconvolveOptions of_images = options;
+    of_images.coarse_start = 0;
+    if (!options.iterations && !options.hold_out)
+        of_images.iterations = uses_option(options.method, "unmatched") ? options.unmatched : 30;
+    of_images = resolved(of_images, image_shape.z);
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);
     make_dark_level(impl_->problem, engines);

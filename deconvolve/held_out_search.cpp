@@ -162,7 +162,7 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
     : whole_object_(whole.object),
       problem_(std::move(problem)),
       threads_(threads),
-      iterations_(whole.options.iterations),
+      iterations_(*whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
       from_half_to_all_(is_plane_ ? 1 : from_half_to_all + more_with_haze * share_of_haze(whole)),
@@ -172,10 +172,11 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
                                                    const ConstImageView& psf,
                                                    const DeconvolveOptions& options, int threads,
                                                    const MakeRunner& make_runner) {
-    if (!options.hold_out) return {};
+    if (!whole.options.hold_out) return {};
     const Shape3 part = part_of(whole.image);
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
+    of_part.iterations = whole.options.iterations;
     of_part.splits = 0;
     of_part.coarse_start = whole.options.coarse_start;
     of_part.image_type.reset();                         // halves are float32
@@ -368,8 +369,8 @@ std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
         numbers = search_coarsely(*level.start, sums, of_sums, gain, context);
     ExecutionContext own;
     own.stop = context.stop;
-    const int limit = problem_.options.coarse_start;
-    const int coarser = numbers.empty() ? 0 : level.start->level().problem.options.iterations;
+    const int limit = *problem_.options.coarse_start;
+    const int coarser = numbers.empty() ? 0 : *level.start->level().problem.options.iterations;
     const Nearest nearest = find_nearest(level, sums, {is_plane_, coarser, limit}, {}, own);
     level.problem.options.iterations = nearest.iterations;
     numbers.insert(numbers.begin(), of_all(nearest, limit));
@@ -388,7 +389,7 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
     problem_.options.background = image.background;
     problem_.options.gain = photons.gain;
     problem_.options.offset = photons.offset;
-    const int coarser = found.coarse.empty() ? 0 : coarse_->level().problem.options.iterations;
+    const int coarser = found.coarse.empty() ? 0 : *coarse_->level().problem.options.iterations;
     const Nearest nearest = find_nearest({problem_, *runner_, coarse_.get()}, divided.halves,
                                          {is_plane_, coarser, iterations_}, run, context);
     found.searched = nearest.searched;

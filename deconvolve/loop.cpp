@@ -184,7 +184,7 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
     const int halvings = problem.held_out_halvings;
     const float share = std::ldexp(1.0F, -halvings);
     executor.hold_out(image.photons, halvings);
-    const int most = problem.options.iterations;
+    const int most = *problem.options.iterations;
     const LoadedImage rest =
         preparation.prepare(without_held_out(image, share), halvings, progress, 0, 0.5, most);
     const IterationOutcome search =
@@ -203,7 +203,7 @@ IterationOutcome iterate_filtered(Executor& executor, const DeconvolutionProblem
                                   const LoadedImage& image, StartPreparation& preparation,
                                   IterationProgress& progress) {
     preparation.set_all_iterations(usual_coarse_start);
-    const int most = std::min(filtered_iterations, problem.options.iterations);
+    const int most = std::min(filtered_iterations, *problem.options.iterations);
     const LoadedImage all = preparation.prepare(image, 0, progress, 0, 1, most);
     return iterate(executor, problem, all, 0, progress, most);
 }
@@ -287,7 +287,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     const TimelineRow row{context.timeline, engine};
     const LoadedImage loaded = load(executor, problem, images, run_options, row);
     IterationProgress progress(
-        context, run_options, problem.options.iterations,
+        context, run_options, *problem.options.iterations,
         [&](const ImageView& target) { store_estimate(executor, problem, target); });
     // Work of iterations, and work besides them if iterations record only their own.
     const TimelineRow of_iterations = executor.records_phases() ? TimelineRow{} : row;
@@ -297,7 +297,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     IterationOutcome outcome;
     {
         const PhaseTimer timer = of_iterations.time_work();
-        const int most = problem.options.iterations;
+        const int most = *problem.options.iterations;
         if (loaded.is_filtered && (images.search() != nullptr || problem.options.hold_out))
             outcome = iterate_filtered(executor, problem, loaded, preparation, progress);
         else if (images.search() != nullptr)

@@ -28,9 +28,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::iterations>(
         "iterations", "--iterations", "N", "Maximum number of iterations",
         {.range = "from 1",
-         .remark =
-             "; of wb those of --unmatched; of rl, rl-tv and shb as --stop auto finds, at most "
-             "200"}),
+         .if_unset = "for rl, rl-tv and shb as --stop auto finds, at most 200; for wb those of "
+                     "--unmatched; else 30"}),
     OptionField<DeconvolveOptions, StopRule>{
         {"stop",
          "--stop",

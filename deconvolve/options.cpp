@@ -22,6 +22,16 @@ constexpr NamedValue<DeconvolveMethod> method_aliases[] = {
     {"gradient-consensus", DeconvolveMethod::gradient_consensus},
     {"non-negative-least-squares", DeconvolveMethod::non_negative_least_squares}};
 
+// Options that only methods use which list them, and those of all methods that count photons.
+constexpr std::string_view of_some_methods[] = {"acceleration", "tv_weight", "noise_to_signal",
+                                                "unmatched",    "consensus", "start"};
+constexpr std::string_view of_photons[] = {"saturation", "mask", "no_data", "hot_pixels", "nan"};
+
+template <class Names>
+bool is_among(std::string_view option, const Names& names) {
+    return std::ranges::find(names, option) != std::ranges::end(names);
+}
+
 }  // namespace
 
 const char* to_string(DeconvolveMethod method) {
@@ -33,15 +43,39 @@ const char* to_string(Acceleration acceleration) {
 }
 
 bool uses_option(DeconvolveMethod method, std::string_view option) {
+    if (is_among(option, of_photons)) return has_likelihood(method);
     return deconvolve::visit_method(method, [&](auto of) {
         if (option == "coarse_start") return decltype(of)::traits({}).starts_coarsely;
-        return std::ranges::find(decltype(of)::option_names, option) !=
-               decltype(of)::option_names.end();
+        return !is_among(option, of_some_methods) || is_among(option, decltype(of)::option_names);
     });
 }
 
-int default_coarse_start(DeconvolveMethod method, index_t planes) {
-    return planes > 1 && uses_option(method, "coarse_start") ? most_coarse_start : 0;
+void require_option(DeconvolveMethod method, std::string_view option, std::string_view shown_as) {
+    if (uses_option(method, option)) return;
+    const char* const why = is_among(option, of_photons) ? ", which compares all pixels" : "";
+    throw InvalidArgument(message(shown_as, " does not apply to the method ", to_string(method),
+                                  why, "; leave it out"));
+}
+
+bool uses_gain(const DeconvolveOptions& options) {
+    const bool chooses_weight = uses_option(options.method, "tv_weight") && !options.tv_weight;
+    return resolved(options, 1).hold_out || options.splits != 0 || chooses_weight ||
+           uses_option(options.method, "consensus");
+}
+
+DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {
+    constexpr int most_searched = 200, usual = 30;
+    DeconvolveOptions found = options;
+    const bool starts_coarsely = uses_option(options.method, "coarse_start");
+    if (!options.iterations && !options.stop && starts_coarsely) found.hold_out = true;
+    if (!options.iterations)
+        found.iterations = found.hold_out                             ? most_searched
+                           : uses_option(options.method, "unmatched") ? options.unmatched
+                                                                      : usual;
+    if (!options.coarse_start)
+        found.coarse_start =
+            found.hold_out && starts_coarsely && planes > 1 ? most_coarse_start : 0;
+    return found;
 }
 
 bool has_likelihood(DeconvolveMethod method) {

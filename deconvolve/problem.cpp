@@ -17,6 +17,7 @@
 #include "deconvolve/methods/registry.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/methods/wiener_butterworth.hpp"
+#include "deconvolve/option_table.hpp"
 
 namespace convolume::deconvolve {
 
@@ -29,9 +30,9 @@ void check_number(const char* name, double value, bool zero_allowed) {
 }
 
 void check_options(const DeconvolveOptions& options, const MethodTraits& traits) {
-    if (options.iterations < 1)
+    if (*options.iterations < 1)
         throw InvalidArgument(
-            message(options.iterations, " iterations were asked for: at least 1 is needed"));
+            message(*options.iterations, " iterations were asked for: at least 1 is needed"));
     if (options.boundary && options.boundary->kind == BoundaryKind::constant)
         throw InvalidArgument(
             "a constant boundary is no edge of an object: choose extend, or give the constant as "
@@ -49,22 +50,14 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
     if (options.saturation && !std::isfinite(*options.saturation))
         throw InvalidArgument(
             message("the saturation is ", *options.saturation, ": give a finite number"));
-    if (options.saturation && !traits.counts_photons)
-        throw InvalidArgument(
-            message(to_string(options.method),
-                    " compares all pixels: leave the saturation out, or choose another method"));
     if (options.unmatched < 0)
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "
                                       "were asked for: give a number from 0"));
-    if (options.coarse_start < 0)
-        throw InvalidArgument(message(options.coarse_start,
+    if (*options.coarse_start < 0)
+        throw InvalidArgument(message(*options.coarse_start,
                                       " iterations on coarser images were asked for: give a number "
                                       "from 0 as coarse start"));
-    if (options.coarse_start > 0 && !traits.starts_coarsely)
-        throw InvalidArgument(message("a coarse start is for rl, rl-tv and shb, not for ",
-                                      to_string(options.method),
-                                      ": leave it out, or choose one of these"));
     if (options.stop) check_number("stop criterion", *options.stop, true);
     if (options.hold_out && !traits.counts_photons)
         throw InvalidArgument(
@@ -188,13 +181,28 @@ Options DeconvolutionProblem::blur(Operation operation) const {
     return convolution;
 }
 
+// To ask for no acceleration, or no coarse start, is always right.
+void check_unused(const DeconvolveOptions& options) {
+    const DeconvolveOptions preset;
+    for_each_option<DeconvolveOptions>([&](const auto& field) {
+        const std::string text = option_value_text(field.get(options));
+        const bool asks_for_nothing = text == "none" || text == "0";
+        if (text != option_value_text(field.get(preset)) && !asks_for_nothing)
+            require_option(options.method, field.text.name, field.text.name);
+    });
+    if (options.gain && !uses_gain(options))
+        throw InvalidArgument(
+            "nothing uses the gain: it is for a search for the number of iterations, the "
+            "uncertainty, rlgc, and rl-tv without a weight; leave it out");
+}
+
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
                                      const DeconvolveOptions& options, int threads) {
     DeconvolutionProblem problem;
-    problem.options = options;
+    problem.options = resolved(options, image.z);
     problem.traits = visit_method(options.method,
                                   [&](auto method) { return decltype(method)::traits(options); });
-    check_options(options, problem.traits);
+    check_options(problem.options, problem.traits);
     problem.image = image;
     problem.object = image;
     set_psf(psf, thread_count(threads), problem);

@@ -96,6 +96,9 @@ struct DeconvolutionProblem {
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
                                      const DeconvolveOptions& options, int threads = 0);
 
+/// Throws InvalidArgument if an option was changed that the method does not use.
+void check_unused(const DeconvolveOptions& options);
+
 /// Resolves the problem of a PSF that varies with depth.
 DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<DepthPsf>& psfs,
                                      const DeconvolveOptions& options, int threads = 0);

@@ -156,7 +156,7 @@ index_t uncertainty_bytes(const DeconvolutionProblem& problem) {
     return checked_add(
         checked_add(checked_multiply(2, whole), bytes_of(group, type)),
         StreamedImages::host_bytes(problem.image, PixelType::float32, PixelType::float32,
-                                   problem.options.coarse_start > 0));
+                                   *problem.options.coarse_start > 0));
 }
 
 void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,

@@ -80,8 +80,7 @@ class KeepingSink : public ImageSink {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    if (request_.has_default_coarse_start)
-        options_.coarse_start = default_coarse_start(options_.method, input_metadata_.shape.z);
+    options_ = resolved(request_.options, input_metadata_.shape.z);
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
                   context);
     if (is_complex(input_metadata_.type))
@@ -287,7 +286,7 @@ void DeconvolveSteps::plan_memory(index_t limit) {
 WorkAmount DeconvolveSteps::work() const {
     const int runs = 1 + 2 * request_.options.splits;
     return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
-            request_.options.iterations * runs *
+            *options_.iterations * runs *
             static_cast<double>(element_count(input_metadata_.shape))};
 }
 
@@ -334,7 +333,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         second_writer_ = io::create_image(request_.second_output, deviation, request_.create);
     }
     if (request_.dump_every > 0)
-        estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
+        estimates_.emplace(request_.dump_every, *options_.iterations, request_.output,
                            output_metadata_, result_.computed, request_.create, request_.inputs());
     try {
         auto [writer, nonfinite] =

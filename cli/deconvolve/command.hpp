@@ -26,8 +26,6 @@ struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
     bool scale_output = false;
-    /// Whether coarse_start is the default for the method and the image's number of planes.
-    bool has_default_coarse_start = false;
     std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
     MissingPixelOptions missing;

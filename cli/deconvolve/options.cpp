@@ -17,8 +17,6 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr int default_splits = 8;
-
 int parse_coarse_start(std::string_view option, const std::string& text) {
     if (text.empty()) return usual_coarse_start;
     // If no number follows the option, the next argument of the command line is parsed as one.
@@ -123,22 +121,6 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     add_options(app, group, request.engines, {"threads"});
 }
 
-// Most iterations of a search, which held-out photons end long before.
-constexpr int max_searched = 200;
-
-// Without a number of iterations or a rule that ends them, a search finds the number. It ends
-// within some dozens of iterations only after a coarse start.
-void set_defaults(const CLI::App& command, DeconvolveRequest& request) {
-    DeconvolveOptions& options = request.options;
-    const bool starts_coarsely = uses_option(options.method, "coarse_start");
-    const bool is_free = command.count("--iterations") == 0;
-    if (is_free && command.count("--stop") == 0 && starts_coarsely) options.hold_out = true;
-    if (!options.hold_out) return;
-    if (is_free) options.iterations = max_searched;
-    const bool starts_at_image = command.count("--start") + command.count("--warm-start") > 0;
-    request.has_default_coarse_start = !starts_at_image && command.count("--coarse-start") == 0;
-}
-
 void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {
     const char* group = groups::output;
     app.add_option("--uncertainty", request.second_output,
@@ -159,7 +141,7 @@ void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
     }
     if (request.second_output.empty())
         throw InvalidArgument("--uncertainty names no file; give one");
-    if (command.count("--splits") == 0) request.options.splits = default_splits;
+    if (command.count("--splits") == 0) request.options.splits = usual_splits;
     if (many.is_many)
         request.second_output = parse_output_name("--uncertainty", request.second_output);
 }
@@ -167,25 +149,20 @@ void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
 void check_method(const CLI::App& command, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     constexpr std::pair<const char*, const char*> of_some_methods[] = {
-        {"--tv", "tv_weight"},        {"--noise-to-signal", "noise_to_signal"},
-        {"--unmatched", "unmatched"}, {"--start", "start"},
-        {"--warm-start", "start"},    {"--acceleration", "acceleration"},
-        {"--consensus", "consensus"}};
-    const DeconvolveMethod method = options.method;
+        {"--tv", "tv_weight"},          {"--noise-to-signal", "noise_to_signal"},
+        {"--unmatched", "unmatched"},   {"--start", "start"},
+        {"--warm-start", "start"},      {"--acceleration", "acceleration"},
+        {"--consensus", "consensus"},   {"--mask", "mask"},
+        {"--no-data", "no_data"},       {"--nan", "nan"},
+        {"--hot-pixels", "hot_pixels"}, {"--saturation", "saturation"}};
     for (const auto& [flag, option] : of_some_methods)
-        if (command.count(flag) > 0 && !uses_option(method, option))
-            throw InvalidArgument(
-                message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
-    for (const char* flag : {"--mask", "--no-data", "--hot-pixels", "--saturation", "--nan"})
-        if (command.count(flag) > 0 && !has_likelihood(method))
-            throw InvalidArgument(message(flag, " does not apply to --method ", to_string(method),
-                                          ", which compares all pixels; leave it out"));
-    if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
-        options.iterations = options.unmatched;
-    set_defaults(command, request);
-    const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
-    if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight &&
-        command.count("--uncertainty") == 0 && options.gain)
+        if (command.count(flag) > 0) require_option(options.method, option, flag);
+    if (options.coarse_start.value_or(0) > 0)
+        require_option(options.method, "coarse_start", "--coarse-start");
+    // An image to begin with replaces coarser ones.
+    if (!options.coarse_start && command.count("--start") + command.count("--warm-start") > 0)
+        options.coarse_start = 0;
+    if (options.gain && command.count("--uncertainty") == 0 && !uses_gain(options))
         throw InvalidArgument(
             "--gain applies to --stop auto, --uncertainty, --method rlgc, and rl-tv without --tv "
             "only; leave it out");

@@ -29,13 +29,13 @@ std::string method_text(const DeconvolveOptions& options) {
     if (uses("unmatched")) text << options.unmatched << " of them unmatched, ";
     if (uses("noise_to_signal"))
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
-    text << "at most " << options.iterations << " iterations, background "
+    text << "at most " << *options.iterations << " iterations, background "
          << (options.background ? format_number(*options.background) : "auto")
          << (options.offset ? message(", offset ", format_number(*options.offset)) : "")
          << ", edges " << boundary_name(options);
     if (options.hold_out) text << ", as many as two halves of the photons agree on";
-    if (options.coarse_start > 0)
-        text << ", after " << (options.hold_out ? "a start" : std::to_string(options.coarse_start))
+    if (*options.coarse_start > 0)
+        text << ", after " << (options.hold_out ? "a start" : std::to_string(*options.coarse_start))
              << " on coarser images";
     return text.str();
 }
@@ -237,7 +237,7 @@ void DeconvolveSteps::collect_warnings(const Console& console, index_t negative_
     warn_of_clamped_values(collecting, executed(), output_metadata_.type);
     for (const std::string& warning :
          {misfit_warning(volumes_, kernels_.all().front()->file, request_.refines_psf),
-          filtered_warning(volumes_, request_.options.hold_out), warning_of_saturation(),
+          filtered_warning(volumes_, options_.hold_out), warning_of_saturation(),
           background_warning(volumes_), light_.warning()})
         if (!warning.empty()) collecting.warning(warning);
     if (negative_pixels > 0)
@@ -283,14 +283,14 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
     });
     json["method"] = {{"name", to_string(options.method)},
                       {"acceleration", to_string(options.acceleration)},
-                      {"iterations", options.iterations},
+                      {"iterations", *options.iterations},
                       {"edges", boundary_name(options)},
                       {"tv", options.tv_weight ? nlohmann::ordered_json(*options.tv_weight)
                                                : nlohmann::ordered_json("auto")},
                       {"noise_to_signal", options.noise_to_signal},
                       {"consensus", options.consensus},
                       {"unmatched", options.unmatched},
-                      {"coarse_start", options.coarse_start},
+                      {"coarse_start", *options.coarse_start},
                       {"splits", options.splits},
                       {"stop", nullptr},
                       {"background", "auto"},

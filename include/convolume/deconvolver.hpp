@@ -120,7 +120,9 @@ struct PhotonScale {
 /// @endcode
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
-    int iterations = 30;
+    /// Number of iterations. If not given, and `stop` is not either, a search finds it for the
+    /// methods that offer coarse_start, as with `hold_out`; else it is 30, or for wb `unmatched`.
+    std::optional<int> iterations;
     /// Acceleration, for all methods but shb, nnls and wiener.
     Acceleration acceleration = Acceleration::biggs_andrews;
     /// Continuation of the object outside the image. If not given, edges `extend`: the object
@@ -155,7 +157,8 @@ struct DeconvolveOptions {
     /// wiener, ends when the residual is at most this value. If not given, `iterations` are done;
     /// for wiener it is then 0.001.
     std::optional<double> stop;
-    /// A search finds the number of iterations, which is at most `iterations`. Deconvolver divides
+    /// A search finds the number of iterations, which is at most `iterations`, or 200 if these are
+    /// not given. Deconvolver divides
     /// the photons of the image's brightest part at random into two halves. It restores one half by
     /// 80 iterations, and more if the number turns out to be near 80 and the model fits. It finds
     /// after how many iterations the other half's estimate is nearest to that. The whole image then
@@ -184,8 +187,9 @@ struct DeconvolveOptions {
     /// With hold_out, it is the largest number: that of each coarser image is found as that of the
     /// iterations on the image. It is at most usual_coarse_start if the PSF spreads less than a
     /// fifth of its light beyond 16 pixels along y or x, or if there are PSFs of several depths,
-    /// for which it is not searched.
-    int coarse_start = 0;
+    /// for which it is not searched. If not given, it is most_coarse_start with hold_out and images
+    /// of several planes, else 0: single planes lose by it.
+    std::optional<int> coarse_start;
     /// Number of random divisions of the photons into halves, from 2 to 64, from which an execution
     /// estimates DeconvolveRun::uncertainty; 0: it does not. For images in host memory.
     int splits = 0;
@@ -214,19 +218,26 @@ struct DepthPsf {
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
-/// Returns whether a method uses one of the options that only some methods use: "acceleration",
-/// "tv_weight", "noise_to_signal", "unmatched", "consensus", "coarse_start", or "start"
-/// (DeconvolveRun::start).
+/// Returns whether a method uses an option, which has its name in DeconvolveOptions. Further names
+/// are "start" (DeconvolveRun::start), and "mask", "no_data", "hot_pixels" and "nan" for the pixels
+/// that are left out.
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
+/// Throws InvalidArgument, with a sentence that calls the option `shown_as`, if the method does not
+/// use it.
+CONVOLUME_API void require_option(DeconvolveMethod, std::string_view option,
+                                  std::string_view shown_as);
+/// Returns whether something needs DeconvolveOptions::gain.
+CONVOLUME_API bool uses_gain(const DeconvolveOptions&);
+/// Returns the options with values for `hold_out`, `iterations` and `coarse_start` if they are left
+/// open, as Deconvolver takes them for images with this number of planes.
+CONVOLUME_API DeconvolveOptions resolved(const DeconvolveOptions&, index_t planes);
 /// The usual number of DeconvolveOptions::coarse_start, and the usual largest number with
 /// DeconvolveOptions::hold_out.
 inline constexpr int usual_coarse_start = 20, most_coarse_start = 100;
 /// The number of iterations of a search in an image whose neighboring pixels share their noise.
 inline constexpr int filtered_iterations = 10;
-/// Returns DeconvolveOptions::coarse_start that the command and the Python package have with
-/// DeconvolveOptions::hold_out: most_coarse_start, or 0 if the method has none or the image is a
-/// single plane, which loses by it.
-CONVOLUME_API int default_coarse_start(DeconvolveMethod, index_t planes);
+/// The usual number of DeconvolveOptions::splits.
+inline constexpr int usual_splits = 8;
 /// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.
 CONVOLUME_API bool has_likelihood(DeconvolveMethod);
 /// Parses a name that to_string() returns. Throws InvalidArgument, which lists the names, for

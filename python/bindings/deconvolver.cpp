@@ -283,12 +283,20 @@ void bind_deconvolver(nb::module_& module) {
         [](std::string_view method) { return has_likelihood(parse_deconvolve_method(method)); },
         "Returns whether a method has a likelihood of photons.", nb::arg("method"));
     module.def(
-        "default_coarse_start",
-        [](std::string_view method, index_t planes) {
-            return default_coarse_start(parse_deconvolve_method(method), planes);
+        "require_option",
+        [](std::string_view method, std::string_view keyword) {
+            std::string_view name = keyword;
+            for_each_option<DeconvolveOptions>([&](const auto& field) {
+                if (field.text.keyword() == keyword) name = field.text.name;
+            });
+            require_option(parse_deconvolve_method(method), name, keyword);
         },
-        "Returns the number of coarse iterations before a search for the number of iterations.",
-        nb::arg("method"), nb::arg("planes"));
+        "Raises InvalidArgument if a method does not use a keyword.", nb::arg("method"),
+        nb::arg("keyword"));
+    module.def("resolved", &resolved,
+               "Returns options with what is left open for images of so many planes.",
+               nb::arg("options"), nb::arg("planes"));
+    module.attr("usual_splits") = usual_splits;
     module.def(
         "cached_deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,

@@ -17,7 +17,7 @@ from ._deconvolve_options import (
     WienerKeywords,
     core_keywords,
     deconvolution_defaults,
-    with_search,
+    require_used,
 )
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
@@ -153,6 +153,7 @@ class Deconvolver:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are deconvolved: give the extents "
                                   "of one image; calls also take batches of them")
         spacing = options.get("spacing")
+        require_used(options)
         voxels = {axis: float(one) for axis, one in zip("ZYX"[3 - len(shape):], spacing or ()) if one is not None}
         psfs = [prepared_kernel(one, "the PSF", len(shape), options.get("origin", "middle"), voxels)
                 for one in psfs_of(psf)]
@@ -200,10 +201,8 @@ class Deconvolver:
         return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
                                            self._options_of(0, saturation=saturation), engines(self._arguments))
 
-    def _options_of(self, number: int, on_gpu: bool = False, saturation: float | None = None
-                    ) -> _core.DeconvolveOptions:
-        given = self._arguments if on_gpu else with_search(self._arguments, triple_of(self.image_shape)[0])
-        arguments = {**given, "origin": self._psfs[number].origin}
+    def _options_of(self, number: int, saturation: float | None = None) -> _core.DeconvolveOptions:
+        arguments = {**self._arguments, "origin": self._psfs[number].origin}
         if saturation is not None:
             arguments |= {"image_dtype": None, "saturation": saturation}
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
@@ -355,7 +354,8 @@ class Deconvolver:
         self._report = MappingProxyType(merged)
         warn_of_background(reports)
         if any(one.get("is_filtered") for one in reports):
-            warn_of_filter(self._arguments)
+            options = _core.resolved(self._options_of(0), triple_of(self.image_shape)[0])
+            warn_of_filter(options.stop == "auto")
         if merged.get("negative_pixels", 0) > 0:
             warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
         if self._arguments.get("uncertainty") and not all(one["has_gain"] for one in reports):
@@ -381,7 +381,7 @@ class Deconvolver:
             taps = self._psfs[0].taps
             plan = _core.cached_device_deconvolver if self._from_cache else _core.DeviceDeconvolver
             self._on_gpus[key] = plan(
-                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0, True),
+                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0),
                 image.device, image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
         deconvolver, start = self._on_gpus[key], run.get("start")
         where = image.address, result.address, image.stream(run.get("stream"))

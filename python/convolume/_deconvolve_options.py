@@ -14,9 +14,7 @@ from ._run import Devices, Progress, Resources, byte_size
 
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
-_SEARCHED = ("rl", "rl-tv", "shb")  # methods whose number of iterations is searched for by default
-_MOST_SEARCHED = 200
-_SPLITS = 8  # of uncertainty=True
+_OPEN = ("auto", "off", "error", "none")  # values that ask for nothing
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 
@@ -121,24 +119,12 @@ def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
                        no_data="auto", hot_pixels="auto", nan="error", **others)
 
 
-def searches(options: Mapping[str, Any]) -> bool:
-    """Tells whether a search finds the number of iterations: if it is requested, or if nothing else ends them."""
-    stop = options.get("stop")
-    return bool(stop == "auto" or (stop is None and options.get("iterations") is None
-                                   and options.get("method", "rl") in _SEARCHED))
-
-
-def with_search(options: Mapping[str, Any], planes: int) -> dict[str, Any]:
-    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it."""
-    found = dict(options)
-    if not searches(options):
-        return found
-    found["stop"] = "auto"
-    if found.get("iterations") is None:
-        found["iterations"] = _MOST_SEARCHED
-    if found.get("coarse_start") is None:
-        found["coarse_start"] = _core.default_coarse_start(found.get("method", "rl"), planes)
-    return found
+def require_used(options: Mapping[str, Any]) -> None:
+    """Raises InvalidArgument if a keyword is given that the method does not use."""
+    for name, value in options.items():
+        is_open = value is None or value is False or isinstance(value, str) and value in _OPEN
+        if not is_open and not (name == "coarse_start" and value == 0):
+            _core.require_option(options.get("method", "rl"), name)
 
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
@@ -148,15 +134,12 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
         raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
            if name not in Devices.__annotations__ and name not in ("depths", "no_data", "hot_pixels", "nan")}
-    for name in ("iterations", "coarse_start"):
-        if own.get(name, 0) is None:
-            del own[name]
     if isinstance(own.get("saturation"), str):
         if own["saturation"] != "auto":
             raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{own['saturation']}'")
         del own["saturation"]
     if own.get("uncertainty") is True:
-        own["uncertainty"] = _SPLITS
+        own["uncertainty"] = _core.usual_splits
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
     if len(own["spacing"]) != 3:

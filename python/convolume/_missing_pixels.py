@@ -27,14 +27,11 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
     method, no_data = options.get("method", "rl"), options.get("no_data", "auto")
     hot_pixels = options.get("hot_pixels", "auto")
     compares_all = not _core.has_likelihood(method)
-    if compares_all and (mask is not None or not isinstance(no_data, str)):
-        given = "mask" if mask is not None else "no_data"
-        raise InvalidArgument(f"method={method!r} compares all pixels: leave {given} out, or choose another method")
+    if mask is not None:
+        _core.require_option(method, "mask")
     nan = options.get("nan", "error")
     if nan not in ("error", "missing"):
         raise InvalidArgument(f"nan is 'error' or 'missing', not {nan!r}")
-    if compares_all and nan == "missing":
-        raise InvalidArgument(f"method={method!r} compares all pixels: leave nan out, or choose another method")
     if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
         raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
     if image.dtype.kind == "c":  # which the plan refuses

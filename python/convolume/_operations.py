@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
+from . import _core
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple
@@ -274,7 +275,12 @@ class Deconvolution:
 
     def needs_estimates(self) -> bool:
         """Tells whether levels or the number of iterations must be estimated before the first block."""
-        return bool(self._levels_to_find()) or self.options.get("stop") is not None
+        return bool(self._levels_to_find()) or self._ends_by_itself()
+
+    def _ends_by_itself(self) -> bool:
+        """Tells whether the image decides on the number of iterations."""
+        named = {name: self.options[name] for name in ("method", "iterations", "stop") if name in self.options}
+        return _core.resolved(_core.DeconvolveOptions(**named), 1).stop is not None
 
     def _levels_to_find(self) -> list[str]:
         background = self.options["background"]
@@ -285,7 +291,8 @@ class Deconvolution:
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates levels and the number of iterations for all blocks from one part of the image."""
         options = self._fixed_options()
-        if options.get("stop") is None:
+        ends_by_itself = self._ends_by_itself()
+        if not ends_by_itself:
             options["iterations"] = 1  # levels are those of the image
         with without_warnings():
             deconvolver = Deconvolver(sample.values.shape, self.psf, **options, **self._plans.run)
@@ -294,16 +301,15 @@ class Deconvolution:
         found: dict[str, Any] = {}
         for level in self._levels_to_find():
             found[level] = float(report[level])
-        if self.options.get("stop") is not None:
+        if ends_by_itself:
             found["iterations"] = max(1, int(report["iterations"]))
         return found
 
     def _fixed_options(self) -> dict[str, Any]:
-        """Returns the options with a number of iterations, so that no block searches for its own, and without a search
-        for missing pixels, of which neighboring blocks could find others."""
+        """Returns the options without a search for missing pixels, of which neighboring blocks could find others."""
         no_data = self.options.get("no_data", "auto")
         saturation = self.options.get("saturation", "auto")
-        return {"iterations": 30, **self.options, "hot_pixels": "off",
+        return {**self.options, "hot_pixels": "off",
                 "no_data": "off" if no_data == "auto" else no_data,
                 "saturation": None if saturation == "auto" else saturation}
 

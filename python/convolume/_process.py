@@ -149,10 +149,9 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     **options
         Options of the operation. For "convolve": boundary, cval, origin and normalize of :class:`Convolver`. For
         "deconvolve": those of :class:`Deconvolver`, with acceleration "none" by default, as its steps would differ
-        between blocks. ``background="auto"`` and ``stop=…`` estimate their numbers once, for all blocks. For a
-        function:
-        boundary and cval. For all: nan, which is "error" (the default), "zero" or, except for "deconvolve", "propagate"
-        (the default of functions).
+        between blocks. Background, offset and the number of iterations are estimated once, for all blocks, if they
+        are not given. For a function: boundary and cval. For all: nan, which is "error" (the default), "zero" or,
+        except for "deconvolve", "propagate" (the default of functions).
 
     Returns
     -------

@@ -2,7 +2,7 @@
 """Kernels and PSFs brought to the voxels of an image, and what is doubtful about images and PSFs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from . import _core, _xarray
 from ._arrays import readable
-from ._deconvolve_options import searches
 from ._device import is_on_gpu, to_host
 from ._errors import InvalidArgument, warn
 from ._image import Image
@@ -121,12 +120,12 @@ def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
                         100 * share, image_shape[0], 2 * image_shape[0] - 1)
 
 
-def warn_of_filter(options: Mapping[str, Any]) -> None:
+def warn_of_filter(is_searched: bool) -> None:
     """Issues the warning of an image whose noise is not that of photons."""
     warn("neighboring pixels share their noise: the image was filtered, resampled, denoised or compressed, and its "
          "noise does not tell how many photons it has"
          + (f"; the usual {_core.filtered_iterations} iterations were taken, not those that held-out photons find; "
-            "restore the image as it was recorded, or give iterations=…" if searches(options)
+            "restore the image as it was recorded, or give iterations=…" if is_searched
             else "; give gain=…, or restore the image as it was recorded"))
 
 

@@ -240,7 +240,7 @@ def test_coarse_start_comes_nearer(device, random):
 
 
 def test_coarse_start_is_refused_in_one_sentence():
-    with pytest.raises(convolume.InvalidArgument, match="coarse start is for rl"):
+    with pytest.raises(convolume.InvalidArgument, match="coarse_start does not apply to the method wiener"):
         convolume.Deconvolver((20, 20), np.ones((5, 5)), method="wiener", coarse_start=3, device="cpu")
     with pytest.raises(convolume.InvalidArgument, match="from 0"):
         convolume.Deconvolver((20, 20), np.ones((5, 5)), coarse_start=-3, device="cpu")

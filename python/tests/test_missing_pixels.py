@@ -129,7 +129,7 @@ def test_resampled_noise_is_no_gain(recorded):
     ({"hot_pixels": True}, {}, "hot_pixels is"),
     ({}, {"mask": np.ones((2, 2))}, "the mask has the shape"),
     ({"method": "nnls"}, {"mask": np.ones(SHAPE)}, "compares all pixels"),
-    ({"method": "nnls", "no_data": 0}, {}, "leave no_data out")])
+    ({"method": "nnls", "no_data": 0}, {}, "no_data does not apply to the method nnls")])
 def test_refused_in_one_sentence(recorded, options, run, match):
     image, psf = recorded
     with pytest.raises(convolume.InvalidArgument, match=match):

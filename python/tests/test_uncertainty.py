@@ -31,7 +31,8 @@ def recording(photons, seed):
 
 
 def deconvolver(psf, **options):
-    known = {"gain": GAIN, "offset": OFFSET, "background": OFFSET + BACKGROUND / GAIN, "device": "cpu", "workers": 1}
+    gain = GAIN if options.get("uncertainty") else None  # nothing else uses it
+    known = {"gain": gain, "offset": OFFSET, "background": OFFSET + BACKGROUND / GAIN, "device": "cpu", "workers": 1}
     return convolume.Deconvolver(SHAPE, psf, **{"iterations": 12, "edges": "zero", **known, **options})
 
 

@@ -145,7 +145,7 @@ def check_messages():
     planned = " ".join(output_text("planes.npy", "h.npy", "--dry-run", "-v"))
     check("at most 20 iterations on an image of 4×20×20" in planned, "the plan of a PSF without haze:", planned)
     refused = output_text(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
-    check("coarse start is for rl" in refused, "refusal:", refused)
+    check("does not apply to the method wiener" in refused, "refusal:", refused)
 
     # A given estimate is used as the start.
     np.save("s.npy", np.full(y.shape, 5, "f4"))

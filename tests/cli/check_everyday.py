@@ -108,7 +108,7 @@ def check_disturbances(folder):
         options = ["--method", "nnls", flag, "off"]
         refused = subprocess.run([sys.argv[1], "deconvolve", "image.npy", "psf.tif", "-o", "out.npy", *options],
                                  cwd=folder, capture_output=True, text=True, check=False)
-        check(refused.returncode == 2 and f"{flag} does not apply to --method nnls" in refused.stderr,
+        check(refused.returncode == 2 and f"{flag} does not apply to the method nnls" in refused.stderr,
               f"{flag} is refused with nnls")
     check(errors[1] < errors[0], f"saturated pixels as bounds: error {errors[1]:.4g}, else {errors[0]:.4g}")
 

@@ -221,12 +221,12 @@ TEST_CASE("deconvolve: mistakes have their exit codes and one sentence") {
     check({"--gain", "0.5", "--iterations", "3"}, 2, "--stop auto");
     check({"--gain", "0", "--stop", "auto"}, 2, "gain");
     check({"--output-type", "complex64"}, 2, "complex64");
-    check({"--tv", "0.1"}, 2, "not apply to --method rl;");
-    check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
-    check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
-    check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
-    check({"--consensus", "0.5"}, 2, "not apply to --method rl;");
-    check({"--unmatched", "2"}, 2, "not apply to --method rl;");
+    check({"--tv", "0.1"}, 2, "not apply to the method rl;");
+    check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to the method rl-tv;");
+    check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to the method wiener;");
+    check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to the method shb;");
+    check({"--consensus", "0.5"}, 2, "not apply to the method rl;");
+    check({"--unmatched", "2"}, 2, "not apply to the method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak", "--device", "cpu"}, 3, "limit");
     check({"--max-host-mem", ""}, 2, "no size in bytes");
     check({"--saturation", ""}, 2, "--saturation");

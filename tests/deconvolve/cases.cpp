@@ -245,7 +245,7 @@ void check_iterations(const EngineChoice& engines) {
                 options.center = c.center;
                 options.background = with_offset ? 4.8 : 0.7;
                 options.offset = with_offset ? 4.6 : 0;
-                options.tv_weight = 0.004;
+                if (uses_option(method, "tv_weight")) options.tv_weight = 0.004;
                 options.voxel = {0.3, 0.1, 0.15};
                 const Array psf = random_psf(random, c.psf);
                 const Array image = random.array({6, 7, 9}, false, 5);
@@ -304,7 +304,8 @@ void check_saturated(const EngineChoice& engines) {
             for (const bool hold_out : {false, true}) {
                 options.method = method;
                 options.hold_out = hold_out;
-                options.gain = 20;
+                options.gain.reset();
+                if (uses_gain(options)) options.gain = 20;
                 INFO(to_string(method) << ", held out " << hold_out);
                 CHECK(deconvolved(image, psf, options, engines).result.values ==
                       deconvolved(brighter, psf, options, engines).result.values);
@@ -542,6 +543,7 @@ void check_held_out(const EngineChoice& engines) {
         options.background = 2;
         options.iterations = 150;
         options.hold_out = true;
+        options.coarse_start = 0;
         options.gain = 1;
         const Deconvolved held = deconvolved(specimen.recorded, psf, options, engines);
         options.hold_out = false;

@@ -43,14 +43,24 @@ TEST_CASE("deconvolve: invalid options are refused by name") {
     check("constant", [](auto& o) { o.boundary = Boundary{BoundaryKind::constant}; });
     check("background", [](auto& o) { o.background = -1; });
     check("background", [](auto& o) { o.background = std::nan(""); });
-    check("variation", [](auto& o) { o.tv_weight = -0.1; });
-    check("noise", [](auto& o) { o.noise_to_signal = 0; });
+    check("variation", [](auto& o) {
+        o.method = DeconvolveMethod::richardson_lucy_tv;
+        o.tv_weight = -0.1;
+    });
+    check("noise", [](auto& o) {
+        o.method = DeconvolveMethod::wiener;
+        o.noise_to_signal = 0;
+    });
     check("stop", [](auto& o) { o.stop = -1; });
     check("photons", [](auto& o) {
         o.method = DeconvolveMethod::wiener;
         o.hold_out = true;
     });
-    check("unmatched", [](auto& o) { o.unmatched = -1; });
+    check("unmatched", [](auto& o) {
+        o.method = DeconvolveMethod::wiener_butterworth;
+        o.iterations = 5;
+        o.unmatched = -1;
+    });
     check("one of them", [](auto& o) {
         o.hold_out = true;
         o.stop = 0.1;
@@ -59,6 +69,54 @@ TEST_CASE("deconvolve: invalid options are refused by name") {
     check("offset", [](auto& o) { o.offset = std::nan(""); });
     check("voxel", [](auto& o) { o.voxel.y_um = 0; });
     check("center", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
+}
+
+TEST_CASE("deconvolve: options that are left open follow from the method and the image") {
+    struct Case {
+        const char* method;
+        std::optional<int> iterations;
+        std::optional<double> stop;
+        index_t planes;
+        bool searches;
+        int most, coarse;
+    };
+    for (const Case& c :
+         {Case{"rl", {}, {}, 5, true, 200, 100}, Case{"rl", {}, {}, 1, true, 200, 0},
+          Case{"shb", 7, {}, 5, false, 7, 0}, Case{"rl-tv", {}, 0.1, 5, false, 30, 0},
+          Case{"wb", {}, {}, 5, false, 3, 0}, Case{"wb", 9, {}, 5, false, 9, 0},
+          Case{"rlgc", {}, {}, 5, false, 30, 0}, Case{"wiener", {}, {}, 5, false, 30, 0}}) {
+        INFO(c.method);
+        DeconvolveOptions options;
+        options.method = parse_deconvolve_method(c.method);
+        options.iterations = c.iterations;
+        options.stop = c.stop;
+        options.unmatched = 3;
+        const DeconvolveOptions found = resolved(options, c.planes);
+        CHECK(found.hold_out == c.searches);
+        CHECK(found.iterations == c.most);
+        CHECK(found.coarse_start == c.coarse);
+        CHECK(resolved(found, c.planes).hold_out == c.searches);
+    }
+}
+
+TEST_CASE("deconvolve: options that the method does not use are refused") {
+    Volume psf({1, 3, 3}, PixelType::float32);
+    psf.elements<float>()[4] = 1;
+    const auto refused = [&](const char* method, const auto& set) {
+        DeconvolveOptions options;
+        options.method = parse_deconvolve_method(method);
+        options.iterations = 2;
+        set(options);
+        return message_of<InvalidArgument>([&] {
+            Deconvolver({1, 9, 9}, psf.view(), options, cpu_only());
+        });
+    };
+    CHECK(contains(refused("rl", [](auto& o) { o.tv_weight = 0.1; }), "tv_weight does not apply"));
+    CHECK(contains(refused("rl", [](auto& o) { o.consensus = 0.6; }), "consensus does not apply"));
+    CHECK(contains(refused("shb", [](auto& o) { o.unmatched = 5; }), "unmatched does not apply"));
+    CHECK(contains(refused("nnls", [](auto& o) { o.noise_to_signal = 0.1; }), "noise_to_signal"));
+    CHECK(contains(refused("nnls", [](auto& o) { o.saturation = 9; }), "compares all pixels"));
+    CHECK(contains(refused("rl", [](auto& o) { o.gain = 2; }), "nothing uses the gain"));
 }
 
 TEST_CASE("deconvolve: names are parsed, and the error for other words lists the choices") {

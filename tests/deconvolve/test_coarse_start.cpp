@@ -36,7 +36,7 @@ TEST_CASE("coarse start: fewer iterations are as good, and many reach the same l
             options.method = method;
             options.acceleration = acceleration;
             options.background = 2;
-            options.tv_weight = 1e-3;
+            if (method == DeconvolveMethod::richardson_lucy_tv) options.tv_weight = 1e-3;
             options.iterations = 5;
             INFO(to_string(method) << " " << to_string(acceleration));
             const double plain = final_likelihood(image, psf, options);
@@ -145,12 +145,14 @@ TEST_CASE("coarse start: a search for the number of iterations starts coarsely, 
     }
     DeconvolveOptions of_half = options;
     of_half.hold_out = false;
+    of_half.gain.reset();
     of_half.iterations = 1;
     const double first = deconvolved(half, psf, of_half).likelihoods.front();
     CHECK(std::abs(found.likelihoods.front() / first - 1) < 1e-4);
 
     // The result equals the result of the same number of iterations with all photons.
     options.hold_out = false;
+    options.gain.reset();
     options.iterations = found.report.iterations;
     CHECK(same(found.result, deconvolved(image, psf, options).result));
 }
@@ -224,9 +226,6 @@ TEST_CASE(
                             cpu_only());
     CHECK(contains(sharp.plan().to_string(), "no coarser image"));
 
-    CHECK(default_coarse_start(DeconvolveMethod::richardson_lucy, 2) == most_coarse_start);
-    CHECK(default_coarse_start(DeconvolveMethod::scaled_heavy_ball, 1) == 0);
-    CHECK(default_coarse_start(DeconvolveMethod::gradient_consensus, 9) == 0);
     options.coarse_start = -1;
     CHECK_THROWS_AS(Deconvolver(image.shape, taps.view(), options, cpu_only()), InvalidArgument);
     options.coarse_start = 1;
@@ -236,7 +235,7 @@ TEST_CASE(
         options.method = method;
         CHECK(contains(message_of<InvalidArgument>(
                            [&] { Deconvolver(image.shape, taps.view(), options, cpu_only()); }),
-                       "coarse start"));
+                       "coarse_start does not apply"));
     }
 }
 

@@ -58,9 +58,9 @@ GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float h
         grouped.reported.push_back(iteration.number);
     };
     const ExecutionContext context;
-    IterationProgress progress(context, run, options.iterations);
+    IterationProgress progress(context, run, *options.iterations);
     grouped.outcome =
-        iterate(grouped.executor, problem, {}, held_share, progress, options.iterations);
+        iterate(grouped.executor, problem, {}, held_share, progress, *options.iterations);
     return grouped;
 }
 

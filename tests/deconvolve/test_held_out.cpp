@@ -278,6 +278,7 @@ TEST_CASE("deconvolve: a search of a single plane begins with a reference of few
         options.background = 2;
         options.iterations = 200;
         options.hold_out = true;
+        options.coarse_start = 0;
         const Deconvolver deconvolver(shape, to_volume(psf, PixelType::float32).view(), options,
                                       cpu_only());
         int first = 0;

@@ -198,13 +198,13 @@ TEST_CASE("deconvolve: passes in host memory are chosen if they fit, and stay wi
     Random random(test_seed("limits of passes"));
     const Array psf = random_psf(random, {9, 15, 15});
     const Array image = random.integers({24, 60, 60}, 1, 50);
-    const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, {});
-    const HostPassLayout whole(problem, 2, true), compact(problem, 2, false);
-    CHECK(compact.bytes() < whole.bytes());
-    const index_t caller = 2 * 4 * image.count();
     DeconvolveOptions options;
     options.iterations = 3;
     options.background = 0;
+    const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, options);
+    const HostPassLayout whole(problem, 2, true), compact(problem, 2, false);
+    CHECK(compact.bytes() < whole.bytes());
+    const index_t caller = 2 * 4 * image.count();
     const Deconvolved free = deconvolved(image, psf, options, cpu_only(2));
     for (const HostPassLayout* layout : {&whole, &compact}) {
         const Volume pixels = to_volume(image, PixelType::float32);

@@ -218,12 +218,12 @@ TEST_CASE("deconvolve: an extrapolation that overshoots is undone") {
             likelihoods.push_back(iteration.likelihood);
         };
         const ExecutionContext context;
-        deconvolve::IterationProgress progress(context, run, options.iterations);
+        deconvolve::IterationProgress progress(context, run, *options.iterations);
         deconvolve::LoadedImage loaded;
         loaded.mean = 20;
         deconvolve::ArrayExecutor<SpoiledArrays> executor(arrays, problem);
         const auto outcome =
-            deconvolve::iterate(executor, problem, loaded, 0, progress, options.iterations);
+            deconvolve::iterate(executor, problem, loaded, 0, progress, *options.iterations);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

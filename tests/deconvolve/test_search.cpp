@@ -63,6 +63,7 @@ struct Nearest {
 Nearest nearest_of(const std::array<Array, 2>& halves, const Array& psf, DeconvolveOptions options,
                    const std::vector<int>& references) {
     const Shape3 shape = halves[0].shape;
+    options.gain.reset();
     Nearest nearest;
     for (const int most : references) {
         options.iterations = most;
@@ -93,6 +94,7 @@ Nearest nearest_of(const std::array<Array, 2>& halves, const Array& psf, Deconvo
 DeconvolveOptions options_of_search() {
     DeconvolveOptions options;
     options.iterations = 100;
+    options.coarse_start = 0;
     options.background = 2;
     options.gain = 1;
     options.offset = 0;
@@ -198,7 +200,7 @@ TEST_CASE("coarse start: a search shortens that of threads, and leaves out that 
         options.iterations = 200;
         options.coarse_start = nearest_on_coarse(halves, psf, 60);
         const Nearest nearest =
-            nearest_of(halves, psf, options, references_after(options.coarse_start, 200));
+            nearest_of(halves, psf, options, references_after(*options.coarse_start, 200));
         const double growth = expected_growth(psf, shape.z);
         const long fine = std::min(200L, std::lround(growth * nearest.iterations));
         INFO(photons << " photons, " << nearest.iterations << " iterations, distance "

@@ -123,7 +123,7 @@ TEST_CASE("deconvolve: results of streams have the bits of results in memory") {
         INFO("case " << k << ": " << to_string(shape) << ' ' << to_string(type) << " to "
                      << to_string(result_type) << ", " << to_string(options.method) << ", "
                      << at_once << " planes at once, held out " << options.hold_out
-                     << ", coarse start " << options.coarse_start);
+                     << ", coarse start " << *options.coarse_start);
         const Volume image = recorded_volume(random, shape, type);
         Volume want(shape, result_type), got(shape, result_type);
         poison(got.view());
@@ -135,7 +135,7 @@ TEST_CASE("deconvolve: results of streams have the bits of results in memory") {
         CountingSource source(image.view());
         CountingSink sink(got.view());
         DeconvolveReport streamed;
-        if (options.coarse_start > 0 || options.hold_out) {
+        if (*options.coarse_start > 0 || options.hold_out) {
             streamed =
                 Deconvolver(shape, kernel.view(), options, cpu_only(2)).execute(source, sink);
         } else {
@@ -204,6 +204,7 @@ TEST_CASE("deconvolve: a large image is searched in its brightest part") {
     DeconvolveOptions options;
     options.iterations = 4;
     options.hold_out = true;
+    options.coarse_start = 0;
     const Deconvolver deconvolver(shape, psf.view(), options, cpu_only(2));
     const Shape3 part = deconvolver.plan().searched_part.value();
     CHECK(part == (Shape3{4, 500, 434}));

@@ -39,7 +39,7 @@ DeconvolveOptions options_with(int splits) {
     options.iterations = 4;
     options.background = 110;
     options.offset = 100;
-    options.gain = 0.5;
+    if (splits != 0) options.gain = 0.5;
     options.splits = splits;
     return options;
 }
@@ -83,8 +83,7 @@ TEST_CASE("uncertainty: it is the spread of halves that are divided and restored
     const Estimate made = estimate(of, options_with(splits));
 
     // The same by separate deconvolutions, of halves with twice their photons.
-    DeconvolveOptions options = options_with(0);
-    options.gain = 0.25;
+    const DeconvolveOptions options = options_with(0);
     const Deconvolver restore(shape, of.psf.view(), options, cpu_only(1));
     Volume want(shape, PixelType::float32);
     for (int split = 0; split < splits; ++split) {
@@ -164,6 +163,7 @@ TEST_CASE("uncertainty: halves take as many iterations as the result, however th
     options.consensus = 0.97;
     counts(options);
     options.method = DeconvolveMethod::richardson_lucy;
+    options.consensus = DeconvolveOptions().consensus;
     options.saturation = 160;
     options.hold_out = true;
     options.coarse_start = 5;
@@ -190,6 +190,7 @@ TEST_CASE("uncertainty: plans contain its memory") {
     CHECK(engine.plan().splits == 2);
     const auto problem = deconvolve::resolve_problem(shape, of.psf.view(), options);
     options.splits = 0;
+    options.gain.reset();
     const Deconvolver without(shape, of.psf.view(), options, cpu_only());
     CHECK(engine.plan().host_bytes ==
           without.plan().host_bytes + deconvolve::uncertainty_bytes(problem));

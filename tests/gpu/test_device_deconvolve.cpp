@@ -125,6 +125,7 @@ TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]")
         DeconvolveOptions options;
         options.background = 5;
         options.iterations = 8;
+        options.coarse_start = 0;
         options.center = {KernelCenter::Kind::explicit_, volume_case.center};
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball})

@@ -78,8 +78,9 @@ std::vector<DeconvolveOptions> various_options() {
         options.acceleration = k % 2 || !poisson ? Acceleration::none : Acceleration::biggs_andrews;
         if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
         options.hold_out = poisson && k / 4 % 2;
+        options.coarse_start = 0;
         if (poisson && k % 3 == 0) options.saturation = 300;
-        options.tv_weight = 0.01;
+        if (uses_option(options.method, "tv_weight")) options.tv_weight = 0.01;
         options.voxel = {0.3, 0.1, 0.1};
         all.push_back(options);
     }
