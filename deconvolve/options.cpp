@@ -50,11 +50,17 @@ bool uses_option(DeconvolveMethod method, std::string_view option) {
     });
 }
 
-void require_option(DeconvolveMethod method, std::string_view option, std::string_view shown_as) {
+void require_option(DeconvolveMethod method, std::string_view option) {
     if (uses_option(method, option)) return;
-    const char* const why = is_among(option, of_photons) ? ", which compares all pixels" : "";
-    throw InvalidArgument(message(shown_as, " does not apply to the method ", to_string(method),
-                                  why, "; leave it out"));
+    std::string_view name = "coarse_start";
+    for (const std::string_view one : of_some_methods)
+        if (one == option) name = one;
+    const auto* const of_likelihood = std::ranges::find(of_photons, option);
+    const bool is_of_likelihood = of_likelihood != std::ranges::end(of_photons);
+    if (is_of_likelihood) name = *of_likelihood;
+    throw InvalidArgument(
+        sentence(OptionName{name}, " does not apply to the method ", to_string(method),
+                 is_of_likelihood ? ", which compares all pixels" : "", "; leave it out"));
 }
 
 bool uses_gain(const DeconvolveOptions& options) {

@@ -188,12 +188,13 @@ void check_unused(const DeconvolveOptions& options) {
         const std::string text = option_value_text(field.get(options));
         const bool asks_for_nothing = text == "none" || text == "0";
         if (text != option_value_text(field.get(preset)) && !asks_for_nothing)
-            require_option(options.method, field.text.name, field.text.name);
+            require_option(options.method, field.text.name);
     });
     if (options.gain && !uses_gain(options))
-        throw InvalidArgument(
-            "nothing uses the gain: it is for a search for the number of iterations, the "
-            "uncertainty, rlgc, and rl-tv without a weight; leave it out");
+        throw InvalidArgument(sentence(
+            "nothing uses ", OptionName{"gain"},
+            ": it is for a search for the number of iterations, the uncertainty, rlgc, and rl-tv "
+            "without a weight; leave it out"));
 }
 
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,

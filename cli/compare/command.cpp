@@ -310,7 +310,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     }
     folder.save_all(comparison);
     print(request, comparison);
-    console.fact("report", folder.path() + "/report.html, report.md, report.json");
+    console.fact("report", folder.path() + "/report.json, report.md");
     check_measurements(request, folder, comparison);
 }
 

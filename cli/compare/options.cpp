@@ -103,8 +103,7 @@ void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) 
 
 void add_output(CLI::App& app, CompareRequest& request) {
     const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "Folder of the report: report.html, report.md, report.json and pictures")
+    app.add_option("-o,--output", request.output, "Folder of the report: report.md and report.json")
         ->type_name("REPORT_DIR")
         ->group(group);
     CLI::Option* overwrite =

@@ -36,46 +36,6 @@ std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
 
 constexpr const char* page_title = "Comparison by convolume";
 
-/// Number of pixels for each unit of a chart in a PNG file.
-constexpr double chart_scale = 2;
-
-std::string escaped_xml(std::string_view text) {
-    std::string escaped;
-    for (const char c : text) switch (c) {
-            case '&':
-                escaped += "&amp;";
-                break;
-            case '<':
-                escaped += "&lt;";
-                break;
-            case '>':
-                escaped += "&gt;";
-                break;
-            case '"':
-                escaped += "&quot;";
-                break;
-            default:
-                escaped += c;
-        }
-    return escaped;
-}
-
-/// Returns an <img> element that holds the chart as SVG. As a document of its own, its names cannot
-/// be those of another chart.
-std::string html_image(const NamedDrawing& chart) {
-    constexpr const char* digits = "0123456789ABCDEF";
-    std::string text =
-        message("<img alt=\"", escaped_xml(chart.title), "\" src=\"data:image/svg+xml,");
-    for (const char c : chart.drawing.svg()) {
-        if (std::string_view("%#<>\"\n").find(c) == std::string_view::npos)
-            text += c;
-        else
-            text += {'%', digits[static_cast<unsigned char>(c) / 16],
-                     digits[static_cast<unsigned char>(c) % 16]};
-    }
-    return text + "\">";
-}
-
 std::string markdown_cell(const std::string& text) {
     std::string cell;
     for (const char c : text) {
@@ -99,35 +59,7 @@ std::string markdown_table(const Table& table) {
     return text + '\n';
 }
 
-std::string html_table(const Table& table) {
-    std::string text = table.is_text ? "<table class=\"text\">\n" : "<table>\n";
-    const auto add = [&text](const std::vector<std::string>& row, const char* tag) {
-        text += "<tr>";
-        for (const std::string& cell : row)
-            text += message('<', tag, '>', escaped_xml(cell), "</", tag, '>');
-        text += "</tr>\n";
-    };
-    const bool named = std::any_of(table.header.begin(), table.header.end(),
-                                   [](const std::string& cell) { return !cell.empty(); });
-    if (named) add(table.header, "th");
-    for (const auto& row : table.rows) add(row, "td");
-    text += "</table>\n";
-    if (!table.note.empty()) text += "<p class=\"note\">" + escaped_xml(table.note) + "</p>\n";
-    return text;
-}
-
-// Style sheet of the HTML page: wide tables scroll by themselves, and figures are right-aligned.
-constexpr const char* page_style =
-    "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;"
-    "background:#fff}\n"
-    "table{border-collapse:collapse;font-size:.85em;display:block;overflow-x:auto}\n"
-    "th,td{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}\n"
-    "th:first-child,td:first-child,table.text td{text-align:left}\n"
-    ".text td{white-space:normal}\n"
-    ".note{font-size:.85em;color:#555}\n"
-    "img{max-width:100%;height:auto}\n";
-
-/// Returns the sentences with which both pages begin: what was compared and how.
+/// Returns the sentences with which the page begins: what was compared and how.
 std::vector<std::string> introduction(const Comparison& comparison) {
     std::vector<std::string> lines{message(
         "A way is one combination of device, method, precision and the other lists that were "
@@ -192,25 +124,12 @@ void ReportFolder::save_data(const Comparison& comparison) const {
 
 void ReportFolder::save_all(const Comparison& comparison) const {
     save_data(comparison);
-    const std::vector<NamedDrawing> charts = charts_of(comparison);
-    for (const NamedDrawing& chart : charts)
-        io::write_whole_file(file(chart.name + ".png"), chart.drawing.png(chart_scale));
-    // Remove charts of a replaced report that the new one does not have.
-    for (const char* name : {"time", "rate", "error", "phases"}) {
-        bool drawn = false;
-        for (const NamedDrawing& chart : charts) drawn = drawn || chart.name == name;
-        std::error_code none;
-        if (!drawn) fs::remove(file(std::string(name) + ".png"), none);
-    }
-    io::write_whole_file(file("report.md"), markdown_page(comparison, charts));
-    io::write_whole_file(file("report.html"), html_page(comparison, charts));
+    io::write_whole_file(file("report.md"), markdown_page(comparison));
 }
 
-std::string markdown_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts) {
+std::string markdown_page(const Comparison& comparison) {
     std::string text = message("# ", page_title, "\n\n");
     for (const std::string& line : introduction(comparison)) text += line + "\n\n";
-    for (const NamedDrawing& chart : charts)
-        text += message("![", markdown_cell(chart.title), "](", chart.name, ".png)\n\n");
     for (const ComparedProblem& problem : comparison.problems) {
         text += message("## ", markdown_cell(problem.name), "\n\n");
         for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))
@@ -219,24 +138,6 @@ std::string markdown_page(const Comparison& comparison, const std::vector<NamedD
     text += "## Machine\n\n" + markdown_table(machine_table(comparison));
     text.pop_back();
     return text;
-}
-
-std::string html_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts) {
-    std::string text = message(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
-        "\n<title>",
-        page_title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>",
-        page_title, "</h1>\n");
-    for (const std::string& line : introduction(comparison))
-        text += "<p>" + escaped_xml(line) + "</p>\n";
-    for (const NamedDrawing& chart : charts) text += "<p>" + html_image(chart) + "</p>\n";
-    for (const ComparedProblem& problem : comparison.problems) {
-        text += message("<h2>", escaped_xml(problem.name), "</h2>\n");
-        for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))
-            text += message("<h3>", escaped_xml(table.title), "</h3>\n", html_table(table));
-    }
-    text += "<h2>Machine</h2>\n" + html_table(machine_table(comparison));
-    return text + "</body>\n</html>\n";
 }
 
 }  // namespace convolume::cli

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The report of a comparison: a folder with a Markdown page and PNG charts, an HTML page that holds
-// its charts, and JSON. Also declares the tables and charts of these pages.
+// The report of a comparison: a folder with a Markdown page and JSON. Also declares the tables of
+// the page.
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/compare/comparison.hpp"
-#include "cli/picture/drawing.hpp"
 
 namespace convolume::cli {
 
@@ -26,8 +24,7 @@ struct Table {
     std::string title;
     std::vector<std::string> header;
     std::vector<std::vector<std::string>> rows;
-    std::string note{};    ///< note below the table; may be empty
-    bool is_text = false;  ///< cells hold words rather than figures
+    std::string note{};  ///< note below the table; may be empty
 };
 
 /// Returns the most important figures of every way, one row each.
@@ -41,20 +38,6 @@ Table machine_table(const Comparison& comparison);
 
 /// Returns the table as text for the terminal, with columns aligned by spaces.
 std::string aligned_text(const Table& table);
-
-/// A chart: bars, one for each way, or curves over the size of a sweep.
-struct NamedDrawing {
-    std::string name;   ///< name of the file, without ".png"
-    std::string title;  ///< title of the chart
-    Drawing drawing;
-};
-
-/// Returns the charts. One problem has time, rate and phases. A sweep has time, rate and error over
-/// the size, and the phases at the largest size. A build that cannot draw has none.
-std::vector<NamedDrawing> charts_of(const Comparison& comparison);
-
-/// Returns the ends of a logarithmic axis: powers of ten around [least, most], least > 0.
-std::pair<double, double> decades(double least, double most);
 
 /// The folder of a report.
 class ReportFolder {
@@ -82,7 +65,6 @@ class ReportFolder {
     bool resume_;
 };
 
-std::string markdown_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts);
-std::string html_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts);
+std::string markdown_page(const Comparison& comparison);
 
 }  // namespace convolume::cli

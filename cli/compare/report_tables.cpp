@@ -160,7 +160,7 @@ Table pair_table(const ComparedProblem& problem) {
 }
 
 Table left_out_table(const ComparedProblem& problem) {
-    Table table{"Left out", {"way", "reason"}, {}, {}, true};
+    Table table{"Left out", {"way", "reason"}, {}, {}};
     for (const SkippedWay& entry : problem.left_out)
         table.rows.push_back({entry.way.name(), entry.reason});
     return table;
@@ -206,7 +206,7 @@ std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& 
 
 Table machine_table(const Comparison& comparison) {
     const Json& machine = comparison.machine;
-    Table table{"Machine", {"", ""}, {}, {}, true};
+    Table table{"Machine", {"", ""}, {}, {}};
     const auto add = [&table](const std::string& label, const std::string& text) {
         table.rows.push_back({label, text});
     };

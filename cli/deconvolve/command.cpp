@@ -6,13 +6,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "cli/deconvolve/warnings.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/images/file_names.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/psf_fit.hpp"
 #include "core/stop_scope.hpp"
+#include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
 
@@ -227,17 +228,33 @@ void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
     }
 }
 
+namespace {
+
+// Adds what is doubtful about a PSF for an image.
+void add_warnings(const io::ImageMetadata& image, KernelFile& psf) {
+    PsfUse use{psf.values.view(), psf.center};
+    use.center_is_given = psf.options.center.kind != KernelCenter::Kind::middle;
+    use.is_in_fft_order = psf.wrapped.any();
+    use.name = name_of(psf);
+    use.made = psf.made ? &*psf.made : nullptr;
+    for (const Sentence& warning : psf_warnings(use, image.shape))
+        psf.warnings.push_back(in_words_of_command(warning));
+    if (const auto warning =
+            voxel_warning(image.voxel_size_um, image.shape, psf.metadata.voxel_size_um,
+                          psf.metadata.shape, use.name))
+        psf.warnings.push_back(in_words_of_command(*warning));
+}
+
+}  // namespace
+
 void DeconvolveSteps::plan(const ExecutionContext& context) {
     // A dry run reads no pixels.
     if (!request_.run.dry_run) find_missing(context);
     if (!request_.run.dry_run && request_.refines_psf) refine_psfs(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
-        for (std::string& warning : psf_warnings(psf.file, input_metadata_))
-            psf.file.warnings.push_back(std::move(warning));
-        for (KernelFile& deeper : psf.file.deeper)
-            for (std::string& warning : psf_warnings(deeper, input_metadata_))
-                deeper.warnings.push_back(std::move(warning));
+        add_warnings(input_metadata_, psf.file);
+        for (KernelFile& deeper : psf.file.deeper) add_warnings(input_metadata_, deeper);
         DeconvolveOptions options = options_;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);

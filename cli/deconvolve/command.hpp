@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/deconvolve/warnings.hpp"
+#include "cli/deconvolve/light_check.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_request.hpp"
@@ -115,8 +115,8 @@ class DeconvolveSteps : public ImageSteps {
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
     bool has_missing() const;  ///< whether pixels of any volume are left out
-    std::string warning_of_saturation() const;
-    void collect_warnings(const Console& console, index_t negative_pixels) const;
+    std::string saturated_text() const;
+    void collect_warnings(const Console& console) const;
     /// Returns the volume of the mask; an empty one if there is none.
     Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.

@@ -148,24 +148,22 @@ void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
 
 void check_method(const CLI::App& command, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
-    constexpr std::pair<const char*, const char*> of_some_methods[] = {
-        {"--tv", "tv_weight"},          {"--noise-to-signal", "noise_to_signal"},
-        {"--unmatched", "unmatched"},   {"--start", "start"},
-        {"--warm-start", "start"},      {"--acceleration", "acceleration"},
-        {"--consensus", "consensus"},   {"--mask", "mask"},
-        {"--no-data", "no_data"},       {"--nan", "nan"},
-        {"--hot-pixels", "hot_pixels"}, {"--saturation", "saturation"}};
-    for (const auto& [flag, option] : of_some_methods)
-        if (command.count(flag) > 0) require_option(options.method, option, flag);
-    if (options.coarse_start.value_or(0) > 0)
-        require_option(options.method, "coarse_start", "--coarse-start");
+    const DeconvolveMethod method = options.method;
+    // The library cannot see options that are given as they are by default.
+    for_each_option<DeconvolveOptions>([&](const auto& field) {
+        const std::string flags = field.text.flags;
+        const bool is_given = !flags.empty() && command.count(flags.substr(0, flags.find(','))) > 0;
+        const bool asks_for_nothing = option_value_text(field.get(options)) == "0";
+        if (is_given && !asks_for_nothing) require_option(method, field.text.name);
+    });
+    constexpr std::pair<const char*, const char*> others[] = {
+        {"--start", "start"},     {"--warm-start", "start"}, {"--mask", "mask"},
+        {"--no-data", "no_data"}, {"--nan", "nan"},          {"--hot-pixels", "hot_pixels"}};
+    for (const auto& [flag, option] : others)
+        if (command.count(flag) > 0) require_option(method, option);
     // An image to begin with replaces coarser ones.
     if (!options.coarse_start && command.count("--start") + command.count("--warm-start") > 0)
         options.coarse_start = 0;
-    if (options.gain && command.count("--uncertainty") == 0 && !uses_gain(options))
-        throw InvalidArgument(
-            "--gain applies to --stop auto, --uncertainty, --method rlgc, and rl-tv without --tv "
-            "only; leave it out");
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "operations/warnings/restoration.hpp"
 
 namespace convolume::cli {
 
@@ -181,11 +183,9 @@ std::string DeconvolveSteps::place_text(index_t volume) const {
 }
 
 void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
-    index_t negative = 0;
     for (const std::string& sentence : refined_) console.fact("refined", sentence);
     for (std::size_t number = 0; number < volumes_.size(); ++number) {
         const DeconvolveReport& volume = volumes_[number];
-        negative += volume.negative_pixels;
         if (!missing_.empty()) {
             const std::string place = place_text(static_cast<index_t>(number));
             for (const std::string& found : missing_[number].findings)
@@ -212,7 +212,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                          message(volume.iterations, " iterations found best in ", volume.searched,
                                  ", gain ", format_number(volume.photons.gain)));
     }
-    collect_warnings(console, negative);
+    collect_warnings(console);
     constexpr std::size_t most_warnings = 3;
     const std::size_t shown =
         console.verbose() ? warnings_.size() : std::min(warnings_.size(), most_warnings);
@@ -230,32 +230,27 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
 
 // Puts the warnings of the run before those of the plan: what is lost first, then what changes the
 // result most.
-void DeconvolveSteps::collect_warnings(const Console& console, index_t negative_pixels) const {
+void DeconvolveSteps::collect_warnings(const Console& console) const {
     std::vector<std::string> all;
     const Console collecting = console.collecting_warnings(all);
     warn_of_nonfinite_result(collecting, nonfinite_, output_metadata_.type);
     warn_of_clamped_values(collecting, executed(), output_metadata_.type);
-    for (const std::string& warning :
-         {misfit_warning(volumes_, kernels_.all().front()->file, request_.refines_psf),
-          filtered_warning(volumes_, options_.hold_out), warning_of_saturation(),
-          background_warning(volumes_), light_.warning()})
-        if (!warning.empty()) collecting.warning(warning);
-    if (negative_pixels > 0)
-        collecting.warning(
-            message(negative_pixels, " negative pixels of the image were read as 0"));
+    const KernelFile& psf = kernels_.all().front()->file;
+    for (const Sentence& warning :
+         restoration_warnings({volumes_, options_, psf.made.has_value(), request_.refines_psf,
+                               saturated_text(), light_.least_share()}))
+        collecting.warning(in_words_of_command(warning));
     warnings_.insert(warnings_.begin(), all.begin(), all.end());
 }
 
-// Methods that compare all pixels take saturated ones for what they are not.
-std::string DeconvolveSteps::warning_of_saturation() const {
+// Returns a sentence on saturated pixels that the method compares.
+std::string DeconvolveSteps::saturated_text() const {
     if (has_likelihood(options_.method)) return {};
     const auto found = std::find_if(missing_.begin(), missing_.end(), [](const MissingPixels& one) {
         return one.saturated.has_value();
     });
     if (found == missing_.end()) return {};
-    return message(place_text(found - missing_.begin()), found->saturated->finding,
-                   ": what is there comes out too dim and too wide; take them as lower bounds "
-                   "(--method rl), or record with less light");
+    return message(place_text(found - missing_.begin()), found->saturated->finding);
 }
 
 void DeconvolveSteps::report_uncertainty(const Console& console) const {
@@ -264,11 +259,6 @@ void DeconvolveSteps::report_uncertainty(const Console& console) const {
         message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
                 " float32, standard deviation from ", request_.options.splits,
                 " splits of the photons, gain ", format_number(volumes_.front().photons.gain)));
-    for (std::size_t number = 0; number < volumes_.size(); ++number)
-        if (!volumes_[number].has_gain)
-            console.warning(message(place_text(static_cast<index_t>(number)),
-                                    "the noise does not tell how many photons the image has; one "
-                                    "for each unit is assumed for the uncertainty; give --gain"));
 }
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {

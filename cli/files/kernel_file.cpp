@@ -333,19 +333,13 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
 }
 
 void report_shift(const Console& console, const KernelFile& kernel) {
-    const std::string text = shift_text(kernel, "the kernel", "the image");
-    if (!text.empty()) console.fact("shift", text);
-}
-
-std::string shift_text(const KernelFile& kernel, const char* kernel_name, const char* moved) {
     const Index3 off = difference(kernel.file_peak, kernel.file_center);
-    if (off == Index3{} || kernel.wrapped.any()) return {};
-    return message(
-        kernel_name, "'s peak is z,y,x ", to_string(off, ","),
-        " voxels from its center, and shifts ", moved, " by as much",
-        kernel.options.center.kind == KernelCenter::Kind::peak || is_corner(kernel.options)
-            ? ""
-            : "; --kernel-center peak keeps it in place");
+    if (off == Index3{} || kernel.wrapped.any()) return;
+    const bool is_meant =
+        kernel.options.center.kind == KernelCenter::Kind::peak || is_corner(kernel.options);
+    console.fact("shift", message("the kernel's peak is z,y,x ", to_string(off, ","),
+                                  " voxels from its center, and shifts the image by as much",
+                                  is_meant ? "" : "; --kernel-center peak keeps it in place"));
 }
 
 nlohmann::ordered_json to_json(const KernelFile& kernel) {

@@ -99,9 +99,6 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
 
 /// Prints by how much a kernel shifts the image, if it does.
 void report_shift(const Console& console, const KernelFile& kernel);
-/// Returns the sentence of report_shift() about a kernel and an image of these names, or an empty
-/// text.
-std::string shift_text(const KernelFile& kernel, const char* kernel_name, const char* moved);
 
 /// Returns the object "kernel" of --json.
 nlohmann::ordered_json to_json(const KernelFile& kernel);

@@ -2,7 +2,6 @@
 #include "cli/picture/drawing.hpp"
 
 #include <cairo-ft.h>
-#include <cairo-svg.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -133,14 +132,6 @@ void Drawing::rectangle(double x, double y, double width, double height, Color c
     cairo_fill(context_.get());
 }
 
-void Drawing::line(double x0, double y0, double x1, double y1, Color color) {
-    set_color(context_.get(), color);
-    cairo_set_line_width(context_.get(), 1);
-    cairo_move_to(context_.get(), x0, y0);
-    cairo_line_to(context_.get(), x1, y1);
-    cairo_stroke(context_.get());
-}
-
 void Drawing::text(double x, double y, std::string_view utf8, TextAnchor anchor, Color color,
                    double size) {
     constexpr double capital_height = 0.73;
@@ -152,17 +143,6 @@ void Drawing::text(double x, double y, std::string_view utf8, TextAnchor anchor,
     set_color(context_.get(), color);
     cairo_move_to(context_.get(), x - before, std::round(y + capital_height * size / 2));
     cairo_show_text(context_.get(), text.c_str());
-}
-
-void Drawing::dot(double x, double y, Color color, bool hollow) {
-    constexpr double radius = 3;
-    cairo_new_path(context_.get());
-    cairo_arc(context_.get(), x, y, radius, 0, 2 * std::acos(-1.0));
-    set_color(context_.get(), hollow ? white : color);
-    cairo_fill_preserve(context_.get());
-    set_color(context_.get(), color);
-    cairo_set_line_width(context_.get(), 1);
-    cairo_stroke(context_.get());
 }
 
 void Drawing::pixels(double x, double y, int columns, const std::vector<Color>& colors) {
@@ -194,16 +174,6 @@ std::vector<char> Drawing::png(double scale) const {
     replay(context_.get(), image, scale);
     std::vector<char> bytes;
     check(cairo_surface_write_to_png_stream(image.get(), append, &bytes));
-    return bytes;
-}
-
-std::vector<char> Drawing::svg() const {
-    std::vector<char> bytes;
-    const Surface file =
-        checked(cairo_svg_surface_create_for_stream(append, &bytes, width_, height_));
-    replay(context_.get(), file, 1);
-    cairo_surface_finish(file.get());
-    check(cairo_surface_status(file.get()));
     return bytes;
 }
 

@@ -36,26 +36,21 @@ double drawn_width(std::string_view utf8, double size = chart_text_size);
 /// The point of a text that lies at the given x.
 enum class TextAnchor { begin, middle, end };
 
-/// A drawing, from which files of pixels or of vectors are made; y points down.
+/// A drawing, from which files of pixels are made; y points down.
 class Drawing {
   public:
     Drawing(double width, double height, Color background);
 
     void rectangle(double x, double y, double width, double height, Color color,
                    double opacity = 1);
-    void line(double x0, double y0, double x1, double y1, Color color);
     /// Draws text whose middle is at height y. Bytes that are not UTF-8 are replaced.
     void text(double x, double y, std::string_view utf8, TextAnchor anchor, Color color,
               double size = chart_text_size);
-    /// Draws a dot; a hollow one is white inside.
-    void dot(double x, double y, Color color, bool hollow);
     /// Draws rows of pixels, each one unit wide and high.
     void pixels(double x, double y, int columns, const std::vector<Color>& colors);
 
     /// Returns the drawing as the bytes of a PNG file, with `scale` pixels for each unit.
     std::vector<char> png(double scale = 1) const;
-    /// Returns the drawing as the bytes of an SVG file.
-    std::vector<char> svg() const;
 
   private:
     double width_;

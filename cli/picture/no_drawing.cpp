@@ -25,14 +25,9 @@ Drawing::Drawing(double width, double height, Color) : width_(width), height_(he
 }
 
 void Drawing::rectangle(double, double, double, double, Color, double) {}
-void Drawing::line(double, double, double, double, Color) {}
 void Drawing::text(double, double, std::string_view, TextAnchor, Color, double) {}
-void Drawing::dot(double, double, Color, bool) {}
 void Drawing::pixels(double, double, int, const std::vector<Color>&) {}
 std::vector<char> Drawing::png(double) const {
-    return {};
-}
-std::vector<char> Drawing::svg() const {
     return {};
 }
 

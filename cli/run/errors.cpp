@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "deconvolve/option_table.hpp"
+#include "signals/option_table.hpp"
+
 namespace convolume::cli {
 
 namespace {
@@ -19,26 +22,36 @@ bool is_refused_thread(const std::exception& error) {
            system_error->code() == std::errc::resource_unavailable_try_again;
 }
 
-/// Returns the command's option for an option of the library; any other name unchanged.
-std::string_view command_option(std::string_view library_option) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 14> options{
-        {{"overwrite", "--overwrite"},
-         {"max_host_bytes", "--max-host-mem"},
-         {"max_gpu_bytes", "--max-gpu-mem"},
-         {"max_cpu_engine_bytes", "--engine-mem"},
-         {"raw_type", "--raw"},
-         {"raw_signals", "--signals"},
-         {"raw_samples", "--taps"},
-         {"raw_header", "--header"},
-         {"raw_byte_order", "--byte-order"},
-         {"stored", "--output-type"},
-         {"sampling_rate_hz", "--rate"},
-         {"segment", "--segment"},
-         {"fft", "--fft"},
-         {"stack", "--stack"}}};
-    for (const auto& [name, option] : options)
+/// Returns the first flag of a library's option in the tables, or nothing.
+template <class... Structs>
+std::string flag_in_tables(std::string_view option) {
+    std::string found;
+    const auto look = [&](const auto& field) {
+        const std::string_view flags = field.text.flags;
+        if (field.text.name == option && found.empty()) found = flags.substr(0, flags.find(','));
+    };
+    (for_each_option<Structs>(look), ...);
+    return found;
+}
+
+/// Returns the command's option for an option of the library.
+std::string command_option(std::string_view library_option) {
+    constexpr std::pair<std::string_view, const char*> other_names[] = {
+        {"raw_type", "--raw"},
+        {"raw_signals", "--signals"},
+        {"raw_samples", "--taps"},
+        {"raw_header", "--header"},
+        {"raw_byte_order", "--byte-order"},
+        {"stored", "--output-type"},
+        {"sampling_rate_hz", "--rate"}};
+    for (const auto& [name, option] : other_names)
         if (name == library_option) return option;
-    return library_option;
+    std::string flag =
+        flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions>(library_option);
+    if (!flag.empty()) return flag;
+    flag = message(library_option.starts_with("--") ? "" : "--", library_option);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    return flag;
 }
 
 struct OptionHint {
@@ -58,7 +71,7 @@ std::vector<OptionHint> hints_for(const Error& error) {
 }
 
 std::string with_options(const Error& error, const HasOption& has_option) {
-    if (error.sentence().names_options()) return error.sentence().with_names(command_option);
+    if (error.sentence().names_options()) return in_words_of_command(error.sentence());
     std::string options;
     for (const auto& [option, argument] : hints_for(error))
         if (has_option(option)) options += message(options.empty() ? "" : ", ", option, argument);
@@ -66,6 +79,10 @@ std::string with_options(const Error& error, const HasOption& has_option) {
 }
 
 }  // namespace
+
+std::string in_words_of_command(const Sentence& text) {
+    return text.with_names(command_option);
+}
 
 ExitCode exit_code_of(const std::exception& error) {
     if (const auto* files = dynamic_cast<const FilesFailed*>(&error)) return files->code();

@@ -65,6 +65,9 @@ using HasOption = std::function<bool(std::string_view name)>;
 /// become those of the command. If it names none, options of the subcommand that help are appended.
 std::string sentence_of(const std::exception& error, const HasOption& has_option);
 
+/// Returns a sentence with the command's options in place of those of the library.
+std::string in_words_of_command(const Sentence& text);
+
 /// Returns `text` without line breaks.
 std::string in_one_line(std::string text);
 

@@ -195,12 +195,6 @@ Shape3 parse_extents(std::string_view option, std::string_view text) {
     return shape;
 }
 
-std::string format_number(double value, int digits) {
-    TextStream text;
-    text << std::setprecision(digits) << value;
-    return text.str();
-}
-
 std::size_t count_characters(std::string_view utf8) {
     // Bytes that continue a character begin with the bits 10.
     return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
@@ -224,16 +218,6 @@ std::string format_duration(double seconds) {
             text << whole / 3600 << " h " << whole % 3600 / 60 << " min";
     }
     return text.str();
-}
-
-std::string format_voxel_size(const std::array<std::optional<double>, 3>& size_um) {
-    if (!size_um[0] && !size_um[1] && !size_um[2]) return "voxel size unknown";
-    std::string text = "voxel z,y,x ";
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-        if (axis > 0) text += "×";
-        text += size_um[axis] ? format_number(*size_um[axis]) : "?";
-    }
-    return text + " µm";
 }
 
 std::string one_line(const io::ImageMetadata& metadata) {

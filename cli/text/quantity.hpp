@@ -10,6 +10,7 @@
 
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
+#include "operations/number_text.hpp"
 
 namespace convolume::cli {
 
@@ -36,15 +37,10 @@ double parse_wavelength_um(std::string_view option, std::string_view text);
 /// Parses "64,256,256": z, y, x, each at least 1.
 Shape3 parse_extents(std::string_view option, std::string_view text);
 
-/// Returns the number with `digits` significant digits, without trailing zeros.
-std::string format_number(double value, int digits = 6);
 /// Returns the number of characters of a UTF-8 text.
 std::size_t count_characters(std::string_view utf8);
 /// Returns a time such as "0.034 s", "12.3 s", "3 min 20 s" or "2 h 5 min".
 std::string format_duration(double seconds);
-/// Returns a text such as "voxel z,y,x 0.2×0.1×0.1 µm", with '?' for an unknown axis, or "voxel
-/// size unknown" if all are.
-std::string format_voxel_size(const std::array<std::optional<double>, 3>& size_um);
 /// Describes an image: "OME-TIFF, 3 frames, 2 channels, z,y,x 32×64×64 uint16, voxel …".
 std::string one_line(const io::ImageMetadata& metadata);
 

@@ -222,10 +222,8 @@ CONVOLUME_API const char* to_string(Acceleration);
 /// are "start" (DeconvolveRun::start), and "mask", "no_data", "hot_pixels" and "nan" for the pixels
 /// that are left out.
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
-/// Throws InvalidArgument, with a sentence that calls the option `shown_as`, if the method does not
-/// use it.
-CONVOLUME_API void require_option(DeconvolveMethod, std::string_view option,
-                                  std::string_view shown_as);
+/// Throws InvalidArgument if the method does not use the option.
+CONVOLUME_API void require_option(DeconvolveMethod, std::string_view option);
 /// Returns whether something needs DeconvolveOptions::gain.
 CONVOLUME_API bool uses_gain(const DeconvolveOptions&);
 /// Returns the options with values for `hold_out`, `iterations` and `coarse_start` if they are left

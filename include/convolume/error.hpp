@@ -65,10 +65,16 @@ class Sentence {
         text_ += option.name;
     }
     void append(std::string_view text) { text_ += text; }
+    /// Appends a sentence, with the options that it names.
+    void join(const Sentence& other) {
+        for (const auto& [at, option_name] : other.options_)
+            options_.push_back({text_.size() + at, option_name});
+        text_ += other.text_;
+    }
 
     /// Returns the text with `name_of(option)` in place of every option that it names.
     std::string with_names(
-        const std::function<std::string_view(std::string_view option)>& name_of) const {
+        const std::function<std::string(std::string_view option)>& name_of) const {
         std::string renamed;
         std::size_t begin = 0;
         for (const auto& [at, option_name] : options_) {
@@ -88,14 +94,16 @@ class Sentence {
     std::vector<NamedOption> options_;
 };
 
-/// Joins its arguments as message() does, and remembers which of them are options. Throws
-/// std::bad_alloc.
+/// Joins its arguments, of which some may be sentences, as message() does, and remembers which of
+/// them are options. Throws std::bad_alloc.
 template <class... Parts>
 Sentence sentence(const Parts&... parts) {
     Sentence whole("");
     const auto append = [&](const auto& part) {
         if constexpr (std::is_same_v<decltype(part), const OptionName&>)
             whole.append(part);
+        else if constexpr (std::is_same_v<decltype(part), const Sentence&>)
+            whole.join(part);
         else
             whole.append(message(part));
     };

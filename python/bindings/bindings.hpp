@@ -21,6 +21,6 @@ void bind_resampling(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 
 /// Returns Python's keyword for an option of the library; any other name unchanged.
-std::string_view keyword_of(std::string_view option);
+std::string keyword_of(std::string_view option);
 
 }  // namespace convolume::python

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deconvolver.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -18,6 +19,8 @@
 #include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "operations/warnings/psf.hpp"
+#include "operations/warnings/restoration.hpp"
 
 namespace convolume::python {
 
@@ -49,6 +52,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["seconds"] = report.executed.seconds;
     facts["clamped_low"] = report.executed.clamped_low;
     facts["clamped_high"] = report.executed.clamped_high;
+    facts["of_library"] = report;
     return facts;
 }
 
@@ -241,10 +245,51 @@ void bind_missing_pixels(nb::module_& module) {
         nb::arg("threads").none());
 }
 
+std::vector<std::string> in_words_of_python(const std::vector<Sentence>& sentences) {
+    std::vector<std::string> texts;
+    for (const Sentence& one : sentences) texts.push_back(one.with_names(keyword_of));
+    return texts;
+}
+
+void bind_warnings(nb::module_& module) {
+    module.def(
+        "psf_warnings",
+        [](const ReadArray& taps, const Triple& center, bool center_is_given, bool is_in_fft_order,
+           const Triple& image) {
+            PsfUse use{view(taps), index3(center)};
+            use.center_is_given = center_is_given;
+            use.is_in_fft_order = is_in_fft_order;
+            return in_words_of_python(psf_warnings(use, index3(image)));
+        },
+        "Returns what is doubtful about a PSF for images of a shape.", nb::arg("taps"),
+        nb::arg("center"), nb::arg("center_is_given"), nb::arg("is_in_fft_order"),
+        nb::arg("image"));
+    module.def(
+        "voxel_warning",
+        [](const KnownVoxelSize& image, const KnownVoxelSize& psf) {
+            std::vector<Sentence> found;
+            if (auto one = voxel_warning(image, {2, 2, 2}, psf, {2, 2, 2}, "the PSF"))
+                found.push_back(*one);
+            return in_words_of_python(found);
+        },
+        "Returns a sentence if only one of image and PSF knows its voxel size.", nb::arg("image"),
+        nb::arg("psf"));
+    module.def(
+        "restoration_warnings",
+        [](const std::vector<DeconvolveReport>& volumes, const DeconvolveOptions& options,
+           const std::string& saturated) {
+            return in_words_of_python(
+                restoration_warnings({volumes, options, false, false, saturated, {}}));
+        },
+        "Returns what is doubtful about finished deconvolutions, most important first.",
+        nb::arg("volumes"), nb::arg("options"), nb::arg("saturated"));
+}
+
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
     bind_options<DeconvolveOptions>(module, "DeconvolveOptions");
+    nb::class_<DeconvolveReport>(module, "DeconvolveReport");
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(
@@ -289,7 +334,7 @@ void bind_deconvolver(nb::module_& module) {
             for_each_option<DeconvolveOptions>([&](const auto& field) {
                 if (field.text.keyword() == keyword) name = field.text.name;
             });
-            require_option(parse_deconvolve_method(method), name, keyword);
+            require_option(parse_deconvolve_method(method), name);
         },
         "Raises InvalidArgument if a method does not use a keyword.", nb::arg("method"),
         nb::arg("keyword"));
@@ -328,7 +373,7 @@ void bind_deconvolver(nb::module_& module) {
         nb::arg("engines"));
     bind_device_deconvolver(module);
     bind_missing_pixels(module);
-    module.attr("filtered_iterations") = filtered_iterations;
+    bind_warnings(module);
 }
 
 }  // namespace convolume::python

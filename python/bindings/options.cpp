@@ -25,8 +25,8 @@ void bind_names(nb::module_& module, const char* name) {
 }
 
 template <class... Structs>
-std::string_view keyword_in_tables(std::string_view option) {
-    std::string_view found = option;
+std::string keyword_in_tables(std::string_view option) {
+    std::string found(option);
     const auto look = [&](const auto& field) {
         if (field.text.name == option && !field.text.keyword().empty())
             found = field.text.keyword();
@@ -37,7 +37,9 @@ std::string_view keyword_in_tables(std::string_view option) {
 
 }  // namespace
 
-std::string_view keyword_of(std::string_view option) {
+std::string keyword_of(std::string_view option) {
+    if (option == "depth_range") return "depths";
+    if (option == "refine_psf") return "convolume.fit_psf";
     return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions>(option);
 }
 

@@ -30,8 +30,6 @@ from ._psf import (
     check_voxels,
     prepared_kernel,
     psfs_of,
-    warn_of_background,
-    warn_of_filter,
     warn_of_psf,
     warn_of_unknown_voxels,
 )
@@ -208,8 +206,9 @@ class Deconvolver:
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
 
     def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None
-                ) -> tuple[_core.Deconvolver, np.ndarray, list[str]]:
-        """Returns the plan for an image, the image with its missing pixels marked, and what is missing."""
+                ) -> tuple[_core.Deconvolver, np.ndarray, list[str], str]:
+        """Returns the plan for an image, the image with its missing pixels marked, what is missing, and a sentence on
+        saturated pixels that the method compares."""
         missing = find_missing(image, self._psfs[number].taps, self._arguments, mask)
         saturation = self._arguments.get("saturation", "auto")
         if saturation == "auto":
@@ -217,10 +216,10 @@ class Deconvolver:
         if missing is not None and missing.count > 0:
             marked = np.empty(image.shape, np.float32)
             missing.mark(image, marked)
-            return self._core_for(number, saturation or _core.missing_pixel), marked, missing.findings
-        if saturation is None or not _core.has_likelihood(self._arguments.get("method", "rl")):
-            return self._cores[number], image, []
-        return self._core_for(number, saturation), image, []
+            return self._core_for(number, saturation or _core.missing_pixel), marked, missing.findings, ""
+        if not _core.has_likelihood(self._arguments.get("method", "rl")):
+            return self._cores[number], image, [], "" if missing is None else missing.saturated
+        return self._cores[number] if saturation is None else self._core_for(number, saturation), image, [], ""
 
     def _core_for(self, number: int, saturation: float) -> _core.Deconvolver:
         """Returns the plan for images with missing or saturated pixels."""
@@ -311,7 +310,7 @@ class Deconvolver:
         deviations = None if deviation is None else batch.of(deviation)
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
-                core, source, left_out = self._marked(psf_number, sources[index], mask)
+                core, source, left_out, saturated = self._marked(psf_number, sources[index], mask)
                 target = targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
                 second = None if deviations is None else deviations[index]
@@ -321,8 +320,8 @@ class Deconvolver:
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)
                     facts |= {"clamped_low": low, "clamped_high": high}
-                reports.append(facts | {"left_out": left_out})
-        self._finish(reports, result.dtype)
+                reports.append(facts | {"left_out": left_out, "saturated": saturated})
+        self._finish(reports, result.dtype, _core.resolved(self._options_of(0), triple_of(self.image_shape)[0]))
         given = out if out is not None else result if pixels is image else give_back(result, image)
         if deviation is None:
             return given
@@ -345,22 +344,19 @@ class Deconvolver:
             return {"iterations": accepted.iteration.number,
                     "likelihood": accepted.iteration.likelihood}, accepted.estimate
 
-    def _finish(self, reports: list[dict[str, Any]], dtype: np.dtype[Any]) -> None:
+    def _finish(self, reports: list[dict[str, Any]], dtype: np.dtype[Any], options: _core.DeconvolveOptions) -> None:
         """Sets the report: counts and seconds of all images, other facts of the last one. Issues its warnings."""
         merged: dict[str, Any] = dict(reports[-1]) if reports else {}
         for name in _COUNTS:
             if any(name in one for one in reports):
                 merged[name] = sum(one.get(name, 0) for one in reports)
+        merged.pop("of_library", None)
+        merged.pop("saturated", None)
         self._report = MappingProxyType(merged)
-        warn_of_background(reports)
-        if any(one.get("is_filtered") for one in reports):
-            options = _core.resolved(self._options_of(0), triple_of(self.image_shape)[0])
-            warn_of_filter(options.stop == "auto")
-        if merged.get("negative_pixels", 0) > 0:
-            warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
-        if self._arguments.get("uncertainty") and not all(one["has_gain"] for one in reports):
-            warn("the noise does not tell how many photons the image has; one for each unit is assumed for the "
-                 "uncertainty: give gain=…")
+        of_library = [one["of_library"] for one in reports if "of_library" in one]
+        saturated = next((one["saturated"] for one in reports if one.get("saturated")), "")
+        for sentence in _core.restoration_warnings(of_library, options, saturated):
+            warn(sentence)
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
@@ -390,7 +386,7 @@ class Deconvolver:
                                             None if start is None else readable(start, "start"), run, (), report)
         if accepted is not None:
             facts |= result.fill_from(accepted)
-        self._finish([facts], result.dtype)
+        self._finish([facts], result.dtype, self._options_of(0))
         return image.give_back(result.array) if out is None else out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._errors import InvalidArgument, warn
+from ._errors import InvalidArgument
 from ._options import triple_of
 
 
@@ -36,13 +36,9 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
         raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
     if image.dtype.kind == "c":  # which the plan refuses
         return None
-    missing = _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)),
+    return _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)),
                                         no_data == "auto" and not compares_all,
                                         None if isinstance(no_data, str) else float(no_data),
                                         hot_pixels == "auto" and not compares_all,
                                         options.get("saturation", "auto") == "auto", nan == "missing", mask,
                                         options.get("workers"))
-    if compares_all and missing.saturated:
-        warn(f"{missing.saturated}: what is there comes out too dim and too wide; take them as lower bounds "
-             "(method='rl'), or record with less light")
-    return missing

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels and PSFs brought to the voxels of an image, and what is doubtful about images and PSFs."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,11 +14,8 @@ from ._errors import InvalidArgument, warn
 from ._image import Image
 from ._labels import Voxels, differing_voxels, text_of, voxels_of
 from ._options import Origin, center_of, triple_of
-from ._run import log
 
 _MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
-_NOTICEABLE_LIGHT = 0.1  # share of the light of a result that an unsure background makes doubtful
-_BRIGHT = 0.1  # share of the brightest plane's light that is bright for an outermost plane
 
 
 @dataclass(frozen=True)
@@ -83,83 +79,25 @@ def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:
 def warn_of_unknown_voxels(image: Any, psf: Any) -> None:
     """Issues a warning if one of image and PSF has voxel sizes, and the other could have some but has none."""
     of_image, of_psf = voxels_of(image), voxels_of(psf)
-    if of_image is None or of_psf is None or bool(of_image) == bool(of_psf):
+    if of_image is None or of_psf is None:
         return
-    known, unknown = ("the image", "the PSF") if of_image else ("the PSF", "the image")
-    warn(f"{known} has voxels of {text_of(of_image or of_psf)}, but {unknown} does not say its own and is taken to "
-         "have the same; give them by spacing")
+    axes = set(of_image or of_psf)  # axes that arrays do not have are not known by either
+    sizes = [[voxels.get(axis) if axis in axes else None for axis in "ZYX"] for voxels in (of_image, of_psf)]
+    for sentence in _core.voxel_warning(*sizes):
+        warn(sentence)
 
 
 def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
-    """Issues a warning for each doubtful property of a PSF for images of that shape. That it has too few planes is only
-    logged, as many a PSF has."""
+    """Issues a warning for each doubtful property of a PSF for images of that shape."""
     taps = psf.taps
-    if taps.dtype.kind == "c" or taps.size == 0 or psf.origin in ("peak", "corner"):
+    if taps.dtype.kind == "c" or taps.size == 0:
         return
-    center = _core.center_index(_core.Options(origin=center_of(psf.origin, taps.ndim)),
-                                taps.reshape(triple_of(taps.shape)))[3 - taps.ndim:]
-    largest = float(taps.max())
-    if all(0 <= i < n for i, n in zip(center, taps.shape)) and float(taps[tuple(center)]) < 0.999 * largest:
-        peak = [int(i) for i in np.unravel_index(int(taps.argmax()), taps.shape)]
-        away = tuple(i - c for i, c in zip(peak, center))
-        in_fft_order = not any(peak) and taps.ndim > 0
-        warn(f"the PSF's peak is {away} samples from its center, and shifts the result by as much; "
-             + ("if it is in FFT order pass origin='corner', else " if in_fft_order else "")
-             + "origin='peak' keeps the result in place")
-    if taps.ndim == 3 and image_shape[0] == 1 < taps.shape[0]:
-        warn(f"the image has one plane, but the PSF has {taps.shape[0]}: the specimen above and below the plane is "
-             "estimated as well, unless edges are given, which is right if it is thick; for a thin one use a PSF of "
-             "one plane")
-    elif taps.ndim == 3 and taps.shape[0] < 2 * image_shape[0] - 1:
-        light = taps.clip(0).sum((1, 2), dtype=np.float64)
-        share = min(light[0], light[-1]) / light.max() if light.max() > 0 else 0.0
-        if share > _BRIGHT:
-            planes = "1 plane" if len(taps) == 1 else f"{len(taps)} planes"
-            log.warning("the PSF has %s, and the outermost hold %.3g %% of the light of the brightest: light from "
-                        "farther away will stay as haze in an image of %d planes; make a PSF of %d", planes,
-                        100 * share, image_shape[0], 2 * image_shape[0] - 1)
-
-
-def warn_of_filter(is_searched: bool) -> None:
-    """Issues the warning of an image whose noise is not that of photons."""
-    warn("neighboring pixels share their noise: the image was filtered, resampled, denoised or compressed, and its "
-         "noise does not tell how many photons it has"
-         + (f"; the usual {_core.filtered_iterations} iterations were taken, not those that held-out photons find; "
-            "restore the image as it was recorded, or give iterations=…" if is_searched
-            else "; give gain=…, or restore the image as it was recorded"))
-
-
-def _doubtful_light(report: dict[str, Any]) -> float:
-    """Returns the share of its light by which a result may be wrong if its background is."""
-    if not report.get("is_under_haze") or report["background_error"] is None or report["light"] <= 0:
-        return 0.0
-    return float(report["background_error"] / report["light"])
-
-
-def _doubt_of(report: dict[str, Any]) -> str:
-    share = _doubtful_light(report)
-    wrong = f"; the light of the result may be wrong by {math.ceil(100 * share)} %" if share > 0 else ""
-    return f"{wrong}; give it by background if it is known"
-
-
-def warn_of_background(reports: list[dict[str, Any]]) -> None:
-    """Issues a warning if the background contradicts an image's darkest region, or if no region is dark."""
-    contradicted = [report for report in reports if report.get("darkest") is not None]
-    if not contradicted:
-        hazy = [report for report in reports if _doubtful_light(report) > _NOTICEABLE_LIGHT]
-        if hazy:
-            report = max(hazy, key=_doubtful_light)
-            warn(f"haze lies over the image, so that its background is doubtful: it is taken to be "
-                 f"{report['background']:.6g} ± {report['background_error']:.2g}{_doubt_of(report)}")
-        return
-    report = min(contradicted, key=lambda one: one["darkest"])
-    if report["background"] > report["darkest"]:
-        warn(f"the background of {report['background']:.6g} is above the image's darkest region, whose mean is "
-             f"{report['darkest']:.6g}: dim structures vanish; lower background, or use background='auto'")
-    else:
-        warn(f"the image may have no dark region: its background is between {report['offset']:.6g} and "
-             f"{report['darkest']:.6g}, the mean of the darkest region, and is taken to be "
-             f"{report['background']:.6g}{_doubt_of(report)}")
+    solid = taps.reshape(triple_of(taps.shape))
+    is_wrapped = psf.origin == "corner"
+    origin = "middle" if is_wrapped else center_of(psf.origin, taps.ndim)
+    center = _core.center_index(_core.Options(origin=origin), solid)
+    for sentence in _core.psf_warnings(solid, center, psf.origin != "middle", is_wrapped, triple_of(image_shape)):
+        warn(sentence)
 
 
 def psfs_of(psf: Any) -> list[Any]:

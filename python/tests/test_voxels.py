@@ -101,7 +101,7 @@ def test_equal_and_unknown_voxels(recording, fine):
         np.testing.assert_array_equal(sharpened(image, psf), want)
         np.testing.assert_array_equal(sharpened(np.asarray(image), psf), want)
     nameless = convolume.Image.of_array(np.asarray(image))
-    with pytest.warns(convolume.ConvolumeWarning, match="the PSF has voxels of .* the image does not say its own"):
+    with pytest.warns(convolume.ConvolumeWarning, match="the PSF has voxel z,y,x .* by spacing"):
         convolume.richardson_lucy(nameless, psf, 3, device="cpu")
 
 

@@ -45,8 +45,7 @@ TEST_CASE("compare measures all methods and writes a report") {
     INFO(result.err);
     REQUIRE(result.status == 0);
     CHECK(contains(result.out, "cpu dif 2 parts float32"));
-    for (const char* name :
-         {"report.json", "report.md", "report.html", "time.png", "rate.png", "phases.png"})
+    for (const char* name : {"report.json", "report.md"})
         CHECK(std::filesystem::file_size(folder / (std::string("report/") + name)) > 500);
 
     const nlohmann::json report = folder.report();
@@ -139,7 +138,6 @@ TEST_CASE("a sweep of sizes needs no files") {
     REQUIRE(report["problems"].size() == 3);
     CHECK(report["problems"][2]["name"] == "32×32×32 * 5×5×5");
     CHECK(report["problems"][2]["work"] == 32 * 32 * 32);
-    CHECK(std::filesystem::exists(folder / "report/error.png"));
 }
 
 TEST_CASE("compare measures filters of signals") {
@@ -214,7 +212,7 @@ TEST_CASE("an interrupted comparison keeps finished ways and can be resumed") {
     CHECK(before["finished"] == false);
     const auto turns = before["problems"][0]["ways"][0]["turns"];
     REQUIRE(!turns.empty());
-    CHECK(contains(read_text(folder / "report/report.html"), "interrupted"));
+    CHECK(contains(read_text(folder / "report/report.md"), "interrupted"));
 
     Arguments other = arguments;
     other.push_back("--resume");

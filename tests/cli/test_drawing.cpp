@@ -103,13 +103,3 @@ TEST_CASE("text of any bytes is drawn") {
     };
     for (const char* text : {"µ", "×", "…", "→"}) CHECK(drawn(text) != drawn("\U00020000"));
 }
-
-TEST_CASE("drawings are SVG, too") {
-    Drawing drawing(30, 20, white);
-    drawing.rectangle(5, 6, 7, 8, {255, 0, 0});
-    drawing.text(2, 10, "a", TextAnchor::begin, black);
-    const std::vector<char> bytes = drawing.svg();
-    const std::string svg(bytes.begin(), bytes.end());
-    CHECK(svg.find("<svg ") != std::string::npos);
-    CHECK(svg.ends_with("</svg>\n"));
-}

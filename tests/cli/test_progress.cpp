@@ -5,6 +5,7 @@
 #include "cli/text/quantity.hpp"
 #include "tests/catch.hpp"
 
+using namespace convolume;
 using namespace convolume::cli;
 
 namespace {

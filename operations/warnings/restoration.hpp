@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Warnings of finished deconvolutions. The sentences name options, which become those of the
+// command or the keywords of Python (Sentence::with_names).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convolume/deconvolver.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume {
+
+/// What is known after the deconvolution of one or several volumes.
+struct RestorationFacts {
+    std::vector<DeconvolveReport> volumes;
+    DeconvolveOptions options;    ///< as resolved() returns them
+    bool psf_is_made = false;     ///< whether the PSF was computed from the microscope's parameters
+    bool psf_is_refined = false;  ///< whether these were fitted to the image
+    /// Sentence on saturated pixels that the method compares as they are; empty if there are none.
+    std::string saturated;
+    /// Least share of its image's light that a result has, if it is known.
+    std::optional<double> least_light;
+};
+
+/// Returns what is doubtful, first what changes the results most.
+std::vector<Sentence> restoration_warnings(const RestorationFacts& facts);
+
+}  // namespace convolume
