@@ -101,7 +101,7 @@ void choose_depth(WalkPlan& walk, const DeconvolutionProblem& problem, index_t l
 index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
     return alone && fits_fused_passes(problem) && !problem.traits.keeps_change
-               ? std::min<index_t>(WalkerRings::most_fused_iterations, problem.options.iterations)
+               ? std::min<index_t>(WalkerRings::most_fused_iterations, *problem.options.iterations)
                : 1;
 }
 
