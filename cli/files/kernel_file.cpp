@@ -7,12 +7,14 @@
 #include "cli/files/metadata_json.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "core/threads.hpp"
+#include "operations/kernel/voxel_sizes.hpp"
 
 namespace convolume::cli {
 
@@ -31,29 +33,6 @@ KernelBackground parse_kernel_background(std::string_view option, const std::str
     return {false, parse_number_or("auto", option, text)};
 }
 
-/// Voxel sizes of kernel and image along the axes on which they differ; 1 along the others.
-struct VoxelSizes {
-    VoxelSize kernel;
-    VoxelSize image;
-
-    bool differ() const { return !(kernel == image); }
-};
-
-// Returns the voxel sizes. They do not count as different along axes on which the kernel has one
-// sample, and if they differ as little as files round them.
-VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& kernel) {
-    std::array<double, 3> of_kernel{1, 1, 1}, of_image{1, 1, 1};
-    for (int axis = 0; axis < 3; ++axis) {
-        const auto a = static_cast<std::size_t>(axis);
-        const auto &from = kernel.voxel_size_um[a], &to = image.voxel_size_um[a];
-        if (kernel.shape[axis] == 1 || !from || !to) continue;
-        if (std::abs(*from - *to) <= 1e-3 * std::abs(*to)) continue;
-        of_kernel[a] = *from;
-        of_image[a] = *to;
-    }
-    return {{of_kernel[0], of_kernel[1], of_kernel[2]}, {of_image[0], of_image[1], of_image[2]}};
-}
-
 /// Throws OutOfMemory if the kernel takes more bytes than its options allow. `sizes` says how voxel
 /// sizes differ; it is empty if they do not.
 void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::string& sizes = {}) {
@@ -67,11 +46,12 @@ void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::str
 }
 
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
-    const VoxelSizes sizes = voxel_sizes(image, kernel.metadata);
+    const DifferingVoxels sizes =
+        differing_voxels(image.voxel_size_um, kernel.metadata.voxel_size_um, kernel.metadata.shape);
     if (!sizes.differ()) return;
-    const std::string difference = message(
-        "voxel sizes differ: the image has ", format_voxel_size(image.voxel_size_um),
-        ", the kernel \"", kernel.path, "\" ", format_voxel_size(kernel.metadata.voxel_size_um));
+    const std::string difference =
+        voxel_difference(image.voxel_size_um, kernel.metadata.voxel_size_um,
+                         message("the kernel \"", kernel.path, '"'));
     const Shape3& shape = kernel.values.shape();
     switch (kernel.options.resample) {
         case PsfResample::never:
@@ -83,9 +63,10 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
         case PsfResample::automatic:
             break;
     }
-    const std::string doubt = check_resampling(
-        {shape, resampled_shape(shape, kernel.file_center, sizes.kernel, sizes.image), difference});
-    if (!doubt.empty()) kernel.warnings.push_back(doubt);
+    if (const auto doubt = check_resampling(
+            shape, resampled_shape(shape, kernel.file_center, sizes.kernel, sizes.image),
+            difference, ", or add --psf-resample ignore"))
+        kernel.warnings.push_back(in_words_of_command(*doubt));
     check_kernel_memory(kernel,
                         resampling_bytes(shape, kernel.values.type(), kernel.file_center,
                                          sizes.kernel, sizes.image) +
@@ -114,30 +95,16 @@ bool is_corner(const KernelOptions& options) {
 /// are in FFT order and the options do not, and the other way round. `survey` is that of the
 /// values.
 void apply_fft_order(KernelFile& kernel, KernelSurvey& survey) {
-    const Shape3& shape = kernel.values.shape();
-    if (!is_corner(kernel.options)) {
-        const WrappedAxes found = find_wrapped_axes(kernel.values.view(), survey);
-        if (!found.any()) return;
-        kernel.wrapped = found;
-        kernel.warnings.push_back(message(
-            "the kernel \"", kernel.path, "\" is in FFT order along ", found.names(),
-            ": its light is around sample 0 and goes on at the other end; ",
-            found.all_wrapped(shape)
-                ? "add --kernel-center corner, or save it in natural order (numpy.fft.fftshift)"
-                : "save it in natural order (numpy.fft.fftshift, along " + found.names() +
-                      " only)"));
-        return;
+    const bool unwraps = is_corner(kernel.options);
+    if (unwraps) {
+        kernel.values = unwrapped_kernel(kernel.values.view());
+        survey = survey_kernel(kernel.values.view(), thread_count(0));
     }
-    kernel.values = unwrapped_kernel(kernel.values.view());
-    survey = survey_kernel(kernel.values.view(), thread_count(0));
-    if (const WrappedAxes now = find_wrapped_axes(kernel.values.view(), survey); now.any())
-        kernel.warnings.push_back(
-            message("--kernel-center corner reads the kernel \"", kernel.path,
-                    "\" in FFT order, but along ", now.names(), " its light is around the middle; ",
-                    now.all_wrapped(shape)
-                        ? "leave the option out"
-                        : "save it in natural order (numpy.fft.fftshift, along the other axes "
-                          "only) and leave the option out"));
+    const WrappedAxes found = find_wrapped_axes(kernel.values.view(), survey);
+    if (!unwraps) kernel.wrapped = found;
+    if (const auto warning = fft_order_warning(found, kernel.values.shape(),
+                                               message("the kernel \"", kernel.path, '"'), unwraps))
+        kernel.warnings.push_back(in_words_of_command(*warning));
 }
 
 /// Subtracts the background, finds the center, and resamples values to the image's voxels. `survey`
@@ -378,24 +345,6 @@ void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
         message("the image has one plane, but ", name_of(kernel), " has ", kernel.shape.z,
                 ": light of planes that are not in the image is not accounted for; for a thin "
                 "specimen use a PSF of one plane, as convolume psf --like makes it"));
-}
-
-std::string check_resampling(const Resampling& resampling) {
-    constexpr index_t most = 100, many = 10;  // factors by which an extent may change
-    constexpr index_t few = 3;                // samples across a kernel that is not a line
-    const auto [before, after, size_difference] = resampling;
-    const std::string cure =
-        message(", and resampling would make z,y,x ", to_string(after), " samples of the kernel's ",
-                to_string(before),
-                "; correct one of the sizes (--voxel for the image), or add --psf-resample ignore");
-    const bool wide = before.y >= few && before.x >= few;
-    if (wide && after.y == 1 && after.x == 1) throw InvalidArgument(size_difference + cure);
-    index_t growth = 0;
-    for (int axis = 0; axis < 3; ++axis) growth = std::max(growth, after[axis] / before[axis]);
-    if (growth > most) throw InvalidArgument(size_difference + cure);
-    const bool shrunk = after.y <= few && after.x <= few && after.y * many <= before.y &&
-                        after.x * many <= before.x;
-    return growth > many || shrunk ? size_difference + cure : std::string();
 }
 
 }  // namespace convolume::cli

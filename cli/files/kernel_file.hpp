@@ -16,6 +16,7 @@
 #include "convolume/options.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/volume.hpp"
+#include "operations/kernel/fft_order.hpp"
 
 namespace convolume::cli {
 
@@ -109,16 +110,5 @@ std::string name_of(const KernelFile& kernel);
 /// Adds a warning if the image has one plane and the kernel has several.
 void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
                        std::vector<std::string>& warnings);
-
-/// Extents of a kernel before and after resampling, and the voxel sizes that make the difference.
-struct Resampling {
-    Shape3 before;
-    Shape3 after;
-    std::string size_difference;  ///< first words of a message: how the voxel sizes differ
-};
-
-/// Throws InvalidArgument if resampling leaves one sample across or multiplies an extent by more
-/// than 100, which wrong units cause. Returns a warning for changes by more than 10, else nothing.
-std::string check_resampling(const Resampling& resampling);
 
 }  // namespace convolume::cli

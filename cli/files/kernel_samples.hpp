@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks and corrections of a kernel's samples: FFT order, background, negative samples and NaN.
+// Checks and corrections of a kernel's samples: background, negative samples and NaN.
 
-#include <array>
 #include <string>
 
 #include "convolume/image_view.hpp"
@@ -10,22 +9,6 @@
 #include "core/kernel_survey.hpp"
 
 namespace convolume::cli {
-
-/// Axes z, y, x along which a kernel is in FFT order.
-struct WrappedAxes {
-    std::array<bool, 3> wrapped{};
-
-    bool any() const { return wrapped[0] || wrapped[1] || wrapped[2]; }
-    /// Returns true if all axes are in FFT order, not counting axes that are too short to tell.
-    bool all_wrapped(const Shape3& shape) const;
-    /// Returns the names of the axes in FFT order, such as "z, y and x".
-    std::string names() const;
-};
-
-/// Finds the axes along which the largest sample is at an end and its light continues at the other
-/// end. Finds none in kernels for which that is not certain: flat kernels, rings, and kernels with
-/// light on one side of the end only. `survey` is that of the kernel.
-WrappedAxes find_wrapped_axes(const ConstImageView& kernel, const KernelSurvey& survey);
 
 /// Throws BadData that names the first NaN or infinity of the kernel `path`. It is called before
 /// steps that move or change samples.

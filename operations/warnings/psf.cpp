@@ -67,13 +67,9 @@ void warn_of_shift(const PsfUse& psf, std::vector<Sentence>& warnings) {
     const ConstImageView sample = subview(taps, {at, {at.z + 1, at.y + 1, at.x + 1}});
     if (survey_kernel(sample, 1).most >= 0.5 * survey.most) return;
     const Index3 off{survey.peak.z - at.z, survey.peak.y - at.y, survey.peak.x - at.x};
-    const Sentence in_order =
-        survey.peak == Index3{}
-            ? sentence("if it is in FFT order, give ", OptionName{"center"}, " corner, else ")
-            : Sentence("");
     warnings.push_back(sentence("the PSF's peak is z,y,x ", to_string(off, ","),
                                 " voxels from its center, and shifts the result by as much; ",
-                                in_order, OptionName{"center"}, " peak keeps it in place"));
+                                OptionName{"center"}, " peak keeps it in place"));
 }
 
 /// Warns of a computed PSF whose sample lets less light through than the objective collects.

@@ -19,6 +19,8 @@
 #include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "core/threads.hpp"
+#include "operations/kernel/fft_order.hpp"
 #include "operations/warnings/psf.hpp"
 #include "operations/warnings/restoration.hpp"
 
@@ -257,9 +259,19 @@ void bind_warnings(nb::module_& module) {
         [](const ReadArray& taps, const Triple& center, bool center_is_given, bool is_in_fft_order,
            const Triple& image) {
             PsfUse use{view(taps), index3(center)};
+            Volume unwrapped;
+            if (is_in_fft_order) {
+                unwrapped = unwrapped_kernel(use.taps);
+                use.taps = std::as_const(unwrapped).view();
+            }
+            const WrappedAxes found =
+                find_wrapped_axes(use.taps, survey_kernel(use.taps, thread_count(0)));
             use.center_is_given = center_is_given;
-            use.is_in_fft_order = is_in_fft_order;
-            return in_words_of_python(psf_warnings(use, index3(image)));
+            use.is_in_fft_order = found.any() && !is_in_fft_order;
+            std::vector<Sentence> warnings = psf_warnings(use, index3(image));
+            if (auto one = fft_order_warning(found, use.taps.shape, use.name, is_in_fft_order))
+                warnings.insert(warnings.begin(), *one);
+            return in_words_of_python(warnings);
         },
         "Returns what is doubtful about a PSF for images of a shape.", nb::arg("taps"),
         nb::arg("center"), nb::arg("center_is_given"), nb::arg("is_in_fft_order"),

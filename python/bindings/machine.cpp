@@ -88,6 +88,10 @@ void bind_machine(nb::module_& module) {
         "Copies an array into one of another type: integers are rounded and clamped. Returns the "
         "numbers of values below and above the type's range; NaN, which becomes 0, is below.",
         nb::arg("source"), nb::arg("target"));
+    module.def("host_limit_bytes", &host_limit_bytes,
+               "Returns a limit of host memory: the one that was chosen, or three quarters of what "
+               "this process may still take.",
+               nb::arg("chosen").none());
     module.def("parse_byte_size", [](const std::string& text) { return parse_byte_size(text); });
 }
 

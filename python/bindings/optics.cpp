@@ -8,6 +8,7 @@
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/psf_fit.hpp"
+#include "operations/kernel/voxel_sizes.hpp"
 
 namespace convolume::python {
 
@@ -72,6 +73,37 @@ void bind_psf(nb::module_& module) {
             return nb::make_tuple(to_numpy(std::move(result.values)), triple(result.center));
         },
         nb::arg("kernel"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"));
+    module.def(
+        "differing_voxels",
+        [](const KnownVoxelSize& image, const KnownVoxelSize& kernel,
+           const Triple& shape) -> std::optional<std::pair<Voxel, Voxel>> {
+            const DifferingVoxels sizes = differing_voxels(image, kernel, index3(shape));
+            if (!sizes.differ()) return {};
+            const auto triple_of = [](const VoxelSize& size) {
+                return Voxel{size.z_um, size.y_um, size.x_um};
+            };
+            return std::pair{triple_of(sizes.kernel), triple_of(sizes.image)};
+        },
+        "Returns voxel sizes of kernel and image that differ, 1 along other axes; None if none do.",
+        nb::arg("image"), nb::arg("kernel"), nb::arg("shape"));
+    module.def("voxel_difference", &voxel_difference,
+               "Returns the words of a sentence on voxel sizes that differ.", nb::arg("image"),
+               nb::arg("kernel"), nb::arg("kernel_name"));
+    module.def(
+        "check_resampling",
+        [](const Triple& shape, const Triple& center, const Voxel& from, const Voxel& to,
+           const std::string& difference) -> std::optional<std::string> {
+            const Shape3 before = index3(shape);
+            const auto doubt = check_resampling(
+                before, resampled_shape(before, index3(center), voxel_size(from), voxel_size(to)),
+                difference);
+            if (!doubt) return {};
+            return doubt->with_names(keyword_of);
+        },
+        "Returns a sentence if resampling a kernel changes it doubtfully much; raises if it makes "
+        "no sense.",
+        nb::arg("shape"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"),
+        nb::arg("difference"));
 }
 
 nb::dict bead_psf_facts(const BeadPsf& psf) {

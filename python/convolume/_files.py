@@ -18,7 +18,6 @@ from ._labels import letters_of
 from ._ome_metadata import AXES
 from ._options import defaults_of, with_keywords
 from ._output_names import refuse_input_as_output
-from ._run import free_host_bytes
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import open_zarr
 from ._zarr_save import save_zarr
@@ -205,7 +204,7 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         if source._array is None and Location.of(name).local_path is None:  # an old image is removed before the writing
             refuse_input_as_output(name, [source._name])
         layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),
-                        compression or "zstd", options.get("levels"), free_host_bytes() // 16)
+                        compression or "zstd", options.get("levels"), _core.host_limit_bytes(None) // 16)
         described = Image(source._reader, metadata, source._array, source.axes)
         with errors_name(name):
             save_zarr(name, described, like, layout, overwrite)

@@ -11,8 +11,6 @@ from . import _xarray
 from ._errors import InvalidArgument
 from ._image import Image
 
-_SAME = 1e-3  # relative difference of voxel sizes that files cause by rounding
-
 Voxels = dict[str, float]  # edge lengths in µm by the letter of their axis
 
 
@@ -37,14 +35,9 @@ def voxels_of(array: Any) -> Voxels | None:
     return {axis: float(length) for axis, length in zip(spatial, spacing) if length is not None}
 
 
-def differing_voxels(image: Voxels, psf: Voxels, extents: dict[str, int]) -> list[str]:
-    """Returns the axes along which both sizes are known and differ. Axes with one sample of the PSF do not count."""
-    return [axis for axis in image if axis in psf and extents.get(axis, 1) > 1
-            and abs(image[axis] - psf[axis]) > _SAME * abs(image[axis])]
-
-
-def text_of(voxels: Voxels) -> str:
-    return ", ".join(f"{axis.lower()} {voxels[axis]:.4g}" for axis in "ZYX" if axis in voxels) + " µm"
+def sizes_of(voxels: Voxels | None) -> list[float | None]:
+    """Returns voxel sizes along z, y and x, None where they are not known."""
+    return [(voxels or {}).get(axis) for axis in "ZYX"]
 
 
 def chosen_axes(axes: Sequence[int] | int | None, image: Any, dimensions: int, kernel_dimensions: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._block_samples import BlockSamples, read_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
@@ -21,7 +22,7 @@ from ._labels import voxels_of
 from ._manifest import hash_of_request
 from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
 from ._psf import prepared_kernel
-from ._run import byte_size, free_host_bytes, gpu_devices, parse_device
+from ._run import byte_size, gpu_devices, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -132,7 +133,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     if opened.image is None:
         warn_of_notes(image, opened.path)
     operation = _operation_of(settings, image)
-    limit = (byte_size(settings["max_host_mem"]) or free_host_bytes()) // sharing
+    limit = _core.host_limit_bytes(byte_size(settings["max_host_mem"])) // sharing
     lanes = _lanes(settings, limit // 2, sharing, on_cluster)
     operation.run_on(lanes[0])
     layout = Layout(settings["zarr_format"], settings["chunks"], settings["shards"], settings["compression"],

@@ -12,10 +12,8 @@ from ._arrays import readable
 from ._device import is_on_gpu, to_host
 from ._errors import InvalidArgument, warn
 from ._image import Image
-from ._labels import Voxels, differing_voxels, text_of, voxels_of
+from ._labels import Voxels, sizes_of, voxels_of
 from ._options import Origin, center_of, triple_of
-
-_MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,6 @@ class Kernel:
     origin: Origin
     voxels: Voxels | None
     """Voxel sizes of `taps`; None for arrays that never have any."""
-
-
-def extents_of(taps: np.ndarray) -> dict[str, int]:
-    return dict(zip("ZYX"[max(0, 3 - taps.ndim):], taps.shape))
 
 
 def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, image: Voxels | None = None) -> Kernel:
@@ -46,44 +40,37 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
         if not isinstance(origin, str) and len(origin) > taps.ndim:
             origin = list(origin)[1:]
     voxels = voxels_of(kernel)
-    different = differing_voxels(image or {}, voxels or {}, extents_of(taps))
-    if not different or image is None or voxels is None or not 1 <= taps.ndim <= 3:
+    if image is None or voxels is None or not 1 <= taps.ndim <= 3:
         return Kernel(taps, origin, voxels)
-    factors = [voxels[axis] / image[axis] for axis in different]
-    before = [extents_of(taps)[axis] for axis in different]
-    after = [max(1, round(n * factor)) for n, factor in zip(before, factors)]
-    sizes = (f"voxel sizes differ: the image has {text_of(image)}, {what} {text_of(voxels)}, and resampling would make "
-             f"{after} samples of {before} along {', '.join(different).lower()}; correct one of the sizes")
-    if not all(1 / _MOST <= factor <= _MOST for factor in factors):
-        raise InvalidArgument(sizes)
-    if not all(1 / _MANY <= factor <= _MANY for factor in factors):
-        warn(sizes)
-    if origin == "corner":
-        taps, origin = np.fft.fftshift(taps), "middle"
+    sizes = sizes_of(image), sizes_of(voxels)
     solid = taps.reshape(triple_of(taps.shape))
+    different = _core.differing_voxels(*sizes, solid.shape)
+    if different is None:
+        return Kernel(taps, origin, voxels)
+    if origin == "corner":
+        solid, origin = np.fft.fftshift(solid), "middle"
     center = _core.center_index(_core.Options(origin=center_of(origin, taps.ndim)), solid)
-    lengths = [tuple(sizes[axis] if axis in different else 1.0 for axis in "ZYX") for sizes in (voxels, image)]
-    values, middle = _core.resample_kernel(solid, center, *lengths)
+    doubt = _core.check_resampling(solid.shape, center, *different, _core.voxel_difference(*sizes, what))
+    if doubt is not None:
+        warn(doubt)
+    values, middle = _core.resample_kernel(solid, center, *different)
     first = 3 - taps.ndim
     return Kernel(values.reshape(values.shape[first:]), list(middle)[first:], {**voxels, **image})
 
 
 def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:
     """Refuses an image whose voxels differ from those of a kernel that was prepared before."""
-    voxels = voxels_of(image) or {}
-    if differing_voxels(voxels, kernel.voxels or {}, extents_of(kernel.taps)):
-        raise InvalidArgument(f"voxel sizes differ: the image has {text_of(voxels)}, {what} "
-                              f"{text_of(kernel.voxels or {})}; {cure}")
+    sizes = sizes_of(voxels_of(image)), sizes_of(kernel.voxels)
+    if 1 <= kernel.taps.ndim <= 3 and _core.differing_voxels(*sizes, triple_of(kernel.taps.shape)) is not None:
+        raise InvalidArgument(f"{_core.voxel_difference(*sizes, what)}; {cure}")
 
 
 def warn_of_unknown_voxels(image: Any, psf: Any) -> None:
     """Issues a warning if one of image and PSF has voxel sizes, and the other could have some but has none."""
     of_image, of_psf = voxels_of(image), voxels_of(psf)
-    if of_image is None or of_psf is None:
+    if of_image is None or of_psf is None or bool(of_image) == bool(of_psf):
         return
-    axes = set(of_image or of_psf)  # axes that arrays do not have are not known by either
-    sizes = [[voxels.get(axis) if axis in axes else None for axis in "ZYX"] for voxels in (of_image, of_psf)]
-    for sentence in _core.voxel_warning(*sizes):
+    for sentence in _core.voxel_warning(sizes_of(of_image), sizes_of(of_psf)):
         warn(sentence)
 
 

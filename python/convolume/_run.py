@@ -192,18 +192,3 @@ def gpu_devices() -> list[GpuDevice]:
     """
     return [GpuDevice(gpu.number, gpu.name, gpu.usable, gpu.memory_bytes, gpu.free_bytes)
             for gpu in _core.gpu_devices()]
-
-
-def free_host_bytes() -> int:
-    """Returns three quarters of the free host memory in bytes, within the limit of the control group."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    try:
-        with open("/proc/meminfo") as file:
-            free = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
-        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
-            most = limit.read().strip()
-            if most.isdigit():
-                free = min(free, int(most) - int(used.read()))
-    except (OSError, StopIteration, ValueError):
-        pass
-    return max(1 << 28, free * 3 // 4)

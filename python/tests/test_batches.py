@@ -95,7 +95,7 @@ def test_arrays_of_xarray(stack, psfs):
     xarray.testing.assert_identical(got.coords.to_dataset(), array.coords.to_dataset())
     np.testing.assert_array_equal(got.transpose("c", "z", "y", "x"), loop(stack, psfs)[0])
     fine = convolume.Image.of_array(psfs[0], spacing=(0.15, 0.05, 0.05))
-    with pytest.raises(convolume.InvalidArgument, match=r"voxel sizes differ: the image has z 0\.3, y 0\.1 µm"):
+    with pytest.raises(convolume.InvalidArgument, match=r"the image has voxel z,y,x 0\.3×0\.1×\? µm"):
         convolume.Deconvolver(stack.shape[2:], fine, device="cpu")(array)
     full = convolume.convolve(array, psfs[0], mode="full", device="cpu")
     assert full.sizes == {"z": 9, "c": 3, "y": 16, "x": 18} and list(full.coords) == ["c"]

@@ -80,7 +80,7 @@ def test_a_planned_psf_refuses_other_voxels(recording, fine):
     _, image = recording
     for plan in (convolume.Deconvolver(image.shape, fine, device="cpu"),
                  convolume.Convolver(image.shape, fine, device="cpu")):
-        with pytest.raises(convolume.InvalidArgument, match="voxel sizes differ: the image has z 0.3, y 0.1"):
+        with pytest.raises(convolume.InvalidArgument, match="voxel sizes differ: the image has voxel z,y,x 0.3×0.1"):
             plan(image)
 
 

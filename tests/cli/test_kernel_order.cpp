@@ -18,7 +18,7 @@ using namespace convolume::testing;
 
 namespace {
 
-const std::string cure = "add --kernel-center corner";
+const std::string cure = "give --kernel-center corner";
 
 /// Returns a Gaussian about k/2, wider along z.
 Array gaussian(const Shape3& shape) {
