@@ -280,7 +280,8 @@ using EstimateReader = std::function<void(const ImageView&)>;
 /// DeconvolveRun run;
 /// run.reads_every = 10;
 /// run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
-///     if (iteration.number % 10 != 0) return;
+///     // Estimates of a search are of a part of the image, and cannot be read.
+///     if (iteration.searching || iteration.number % 10 != 0) return;
 ///     read(estimate.view());
 ///     std::cout << iteration.number << ": " << iteration.likelihood << '\n';
 /// };

@@ -116,7 +116,7 @@ TEST_CASE("deconvolve: options that the method does not use are refused") {
     CHECK(contains(refused("shb", [](auto& o) { o.unmatched = 5; }), "unmatched does not apply"));
     CHECK(contains(refused("nnls", [](auto& o) { o.noise_to_signal = 0.1; }), "noise_to_signal"));
     CHECK(contains(refused("nnls", [](auto& o) { o.saturation = 9; }), "compares all pixels"));
-    CHECK(contains(refused("rl", [](auto& o) { o.gain = 2; }), "nothing uses the gain"));
+    CHECK(contains(refused("rl", [](auto& o) { o.gain = 2; }), "nothing uses gain"));
 }
 
 TEST_CASE("deconvolve: names are parsed, and the error for other words lists the choices") {
