@@ -323,7 +323,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     DeconvolveOptions of_images = options;
     of_images.coarse_start = 0;
     if (!options.iterations && !options.hold_out)
-        of_images.iterations = uses_option(options.method, "unmatched") ? options.unmatched : 30;
+        of_images.iterations = deconvolve::usual_iterations(options);
     of_images = resolved(of_images, image_shape.z);
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);

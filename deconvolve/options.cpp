@@ -6,6 +6,7 @@
 #include "convolume/deconvolver.hpp"
 #include "deconvolve/methods/registry.hpp"
 #include "deconvolve/option_table.hpp"
+#include "deconvolve/problem.hpp"
 
 namespace convolume {
 
@@ -69,15 +70,17 @@ bool uses_gain(const DeconvolveOptions& options) {
            uses_option(options.method, "consensus");
 }
 
+int deconvolve::usual_iterations(const DeconvolveOptions& options) {
+    return uses_option(options.method, "unmatched") ? options.unmatched : 30;
+}
+
 DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {
-    constexpr int most_searched = 200, usual = 30;
+    constexpr int most_searched = 200;
     DeconvolveOptions found = options;
     const bool starts_coarsely = uses_option(options.method, "coarse_start");
     if (!options.iterations && !options.stop && starts_coarsely) found.hold_out = true;
     if (!options.iterations)
-        found.iterations = found.hold_out                             ? most_searched
-                           : uses_option(options.method, "unmatched") ? options.unmatched
-                                                                      : usual;
+        found.iterations = found.hold_out ? most_searched : deconvolve::usual_iterations(options);
     if (!options.coarse_start)
         found.coarse_start =
             found.hold_out && starts_coarsely && planes > 1 ? most_coarse_start : 0;

@@ -99,6 +99,9 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
 /// Throws InvalidArgument if an option was changed that the method does not use.
 void check_unused(const DeconvolveOptions& options);
 
+/// Returns the number of iterations if it is left open and no search finds it.
+int usual_iterations(const DeconvolveOptions& options);
+
 /// Resolves the problem of a PSF that varies with depth.
 DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<DepthPsf>& psfs,
                                      const DeconvolveOptions& options, int threads = 0);

@@ -351,7 +351,8 @@ void bind_deconvolver(nb::module_& module) {
         "Raises InvalidArgument if a method does not use a keyword.", nb::arg("method"),
         nb::arg("keyword"));
     module.def("resolved", &resolved,
-               "Returns options with what is left open for images of so many planes.",
+               "Returns options with values for what they leave open, for images of this number of "
+               "planes.",
                nb::arg("options"), nb::arg("planes"));
     module.attr("usual_splits") = usual_splits;
     module.def(
