@@ -10,7 +10,7 @@ spacing, shape = (0.25, 0.1, 0.1), (24, 96, 96)
 
 
 def psf_of(channel):
-    return convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelengths[channel], spacing=spacing, shape=(23, 47, 47))
+    return convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelengths[channel], spacing=spacing, shape=(47, 47, 47))
 
 
 # Simulates the recording of two known specimens.

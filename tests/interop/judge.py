@@ -8,6 +8,7 @@ import numpy as np
 OK, NOTE, PIXELS, REFUSED, WRONG = "ok", "ok with a note", "pixels", "refused", "WRONG"
 # Resolutions in TIFF are fractions of 32-bit integers, voxel sizes of HDF5 may be float32.
 VOXEL_TOLERANCE = 2e-6
+RGB_NAMES = ("Red", "Green", "Blue")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ def differences(specimen, reading):
         share = np.mean(reading.pixels != expected)
         yield True, f"{share:.0%} of the pixels have other values"
     yield from voxel_differences(specimen.voxel_um, reading.voxel_um)
-    if reading.channel_names is not None and tuple(reading.channel_names) != specimen.channel_names:
+    # The color model of a file of RGB names its channels.
+    is_color = not specimen.channel_names and reading.channel_names == RGB_NAMES and expected.shape[1] == 3
+    if reading.channel_names is not None and tuple(reading.channel_names) != specimen.channel_names and not is_color:
         if not specimen.channel_names:
             yield True, f"channel names that the file does not have: {', '.join(map(str, reading.channel_names))}"
         elif not reading.channel_names:
