@@ -154,4 +154,21 @@ void ChannelizeSteps::write(index_t signal, index_t begin, index_t count, const 
     }
 }
 
+std::string ChannelizeSteps::result_text() const {
+    return SignalSteps::result_text() +
+           (request_.writes_stdout() ? ", frames × channels" : ", channels × frames");
+}
+
+void ChannelizeSteps::tell_plan(const Facts& facts) const {
+    SignalSteps::tell_plan(facts);
+    const ChannelizerPlan& plan = channelizer_->plan();
+    report_plan(
+        facts.console, request_.run, plan.to_string(),
+        message(plan.channels, " channels, ", plan.taps_per_channel, " taps each, a frame every ",
+                plan.step, " samples, ", plan.method, " on ", plan.engine));
+    facts.json["plan"] = {{"channels", plan.channels}, {"taps_per_channel", plan.taps_per_channel},
+                          {"step", plan.step},         {"first", plan.first},
+                          {"engine", plan.engine},     {"method", plan.method}};
+}
+
 }  // namespace convolume::cli

@@ -34,19 +34,18 @@ class ChannelizeSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
 
   private:
     /// Throws InvalidArgument if a pipe would carry several signals, or a file channels of unknown
     /// length.
     void check_pipes() const;
     /// Returns the extents of the result: the signal's axes but the last, channels, and frames.
-    std::vector<index_t> result_dims() const;
-    std::string output_text() const;
+    std::vector<index_t> result_dims() const override;
+    PixelType result_type() const override { return channelizer_->plan().frame_type; }
+    std::string result_text() const override;
     /// Reads a signal in blocks and writes its frames. Returns the number of frames.
     index_t divide(index_t signal, const ExecutionContext& context);
     /// Writes frames begin … begin+count-1 of a signal: in a file channel by channel, to standard

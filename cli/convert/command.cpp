@@ -52,19 +52,12 @@ void apply_scaling(const ImageView& values, const io::ValueScaling& scaling) {
 
 }  // namespace
 
-void ConvertSteps::open(const ExecutionContext&) {
-    reader_ = open_selected(request_.image, request_.selection);
-    input_metadata_ = reader_->metadata();
-}
-
 bool ConvertSteps::applies_scaling() const {
     return input_metadata_.scaling &&
            (storage_.scaled || output_metadata_.type != input_metadata_.type);
 }
 
 void ConvertSteps::plan(const ExecutionContext&) {
-    output_metadata_ = input_metadata_;
-    output_metadata_.images = 1;
     storage_ = {.scaled = request_.scale_output, .threads = thread_count(0)};
     const std::string& type = request_.output_type;
     output_metadata_.type =
@@ -78,7 +71,7 @@ void ConvertSteps::plan(const ExecutionContext&) {
                         : is_short       ? PixelType::float32
                                          : PixelType::float64;
     storage_.box_bytes = converted_box_bytes;
-    if (applies_scaling()) output_metadata_.scaling.reset();
+    if (!applies_scaling()) output_metadata_.scaling = input_metadata_.scaling;
     if (!request_.channel_names.empty())
         set_channel_names(output_metadata_, request_.channel_names);
     if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
@@ -89,18 +82,12 @@ void ConvertSteps::plan(const ExecutionContext&) {
                               host_limit_bytes({}), true);
 }
 
-void ConvertSteps::report_plan(const Console& console) const {
-    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
-    warn_of_notes(console, request_.image, input_metadata_);
+void ConvertSteps::tell_plan(const Facts& facts) const {
+    ImageSteps::tell_plan(facts);
     if (input_metadata_.scaling)
-        console.fact("values", message(scaling_text(*input_metadata_.scaling),
-                                       applies_scaling() ? ", which is applied"
-                                                         : ", which the output says too"));
-}
-
-WorkAmount ConvertSteps::work() const {
-    return {static_cast<double>(volumes()) *
-            static_cast<double>(element_count(input_metadata_.shape))};
+        facts.console.fact("values", message(scaling_text(*input_metadata_.scaling),
+                                             applies_scaling() ? ", which is applied"
+                                                               : ", which the output says too"));
 }
 
 void ConvertSteps::convert(const ConstImageView& input, const ImageView& output) {
@@ -136,26 +123,13 @@ void ConvertSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     nonfinite_ = nonfinite;
 }
 
-void ConvertSteps::report_result(const Console& console, const RunTimes& times) const {
-    warn_of_clamped_values(console, executed_, output_metadata_.type);
+void ConvertSteps::tell_result(const Facts& facts) const {
+    ImageSteps::tell_result(facts);
     if (nonfinite_ > 0 && size_of(output_metadata_.type) < size_of(input_metadata_.type))
-        console.warning(message(nonfinite_,
-                                " values of the output are NaN or infinite: those beyond ",
-                                to_string(output_metadata_.type),
-                                " have become infinite; choose --output-type same to keep them"));
-    report_times(console, times);
-    report_output(console, request_.output, output_metadata_, request_.create.compression);
-    if (const GrayPng* png = dynamic_cast<const GrayPng*>(writer_.get()))
-        console.fact("gray", png->gray_text());
-}
-
-void ConvertSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    json["input"] = to_json(request_.image, input_metadata_);
-    if (times != nullptr) {
-        json["report"] = report_json(executed_, *times);
-        json["report"]["nonfinite_outputs"] = nonfinite_;
-    }
-    json["output"] = output_json(request_.output, output_metadata_);
+        facts.console.warning(
+            message(nonfinite_, " values of the output are NaN or infinite: those beyond ",
+                    to_string(output_metadata_.type),
+                    " have become infinite; choose --output-type same to keep them"));
 }
 
 void add_convert_command(CLI::App& app, Action& action) {

@@ -65,8 +65,7 @@ Index3 first_sample(const Shape3& kernel, const Index3& center, const Options& o
 }  // namespace
 
 void ConvolveSteps::open(const ExecutionContext& context) {
-    reader_ = open_selected(request_.image, request_.selection);
-    input_metadata_ = reader_->metadata();
+    ImageSteps::open(context);
     KernelRoom room{host_limit_bytes(request_.options.max_host_bytes), {}};
     // Kernels are moved to the convolver, unless two plans may be made of them.
     if (const std::string folder = folder_of(request_.output);
@@ -76,9 +75,6 @@ void ConvolveSteps::open(const ExecutionContext& context) {
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {
-    output_metadata_ = input_metadata_;
-    output_metadata_.images = 1;
-    output_metadata_.scaling.reset();
     result_ = {.scaled = request_.scale_output, .threads = thread_count(request_.engines.threads)};
     output_metadata_.type = resolve_output_type(
         result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
@@ -140,11 +136,6 @@ Convolver ConvolveSteps::make_convolver(const KernelFile& kernel, Samples&& samp
                      input_metadata_.type, result_.computed);
 }
 
-WorkAmount ConvolveSteps::work() const {
-    return {static_cast<double>(volumes()) *
-            static_cast<double>(element_count(input_metadata_.shape))};
-}
-
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     auto [writer, nonfinite] = write_result(
         request_.output, result_, request_.create, output_metadata_, context, [&](ImageSink& sink) {
@@ -173,48 +164,21 @@ Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Opti
     return image;
 }
 
-void ConvolveSteps::report_plan(const Console& console) const {
-    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
-    warn_of_input(console, request_.image, input_metadata_);
-    kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
-        const Plan plan = kernel.solver->plan();
-        report_kernel(console, kernel.file,
-                      message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
-                              normalization_words(request_.options.normalization)));
-        report_shift(console, kernel.file);
-        warn_of_input(console, kernel.file.path, kernel.file.metadata);
-        cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
+void ConvolveSteps::tell_plan(const Facts& facts) const {
+    ImageSteps::tell_plan(facts);
+    const Console& console = facts.console;
+    kernels_.tell_each(facts, [&](const Kernels::Ready& ready, auto& kernel, auto& plan) {
+        const double sum = ready.solver->kernel_sum();
+        const KernelNormalization normalization = request_.options.normalization;
+        report_kernel(
+            console, ready.file,
+            message(", sum ", format_number(sum, 9), ", ", normalization_words(normalization)));
+        report_shift(console, ready.file);
+        warn_of_input(console, ready.file.path, ready.file.metadata);
+        kernel["sum"] = sum;
+        kernel["normalize"] = to_string(normalization);
+        plan = tell_plan_of(*ready.solver, console, request_.run);
     });
-}
-
-void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {
-    warn_of_clamped_values(console, executed_, output_metadata_.type);
-    if (request_.options.nan != NanPolicy::propagate)
-        warn_of_nonfinite_result(console, nonfinite_, output_metadata_.type);
-    if (executed_.nonfinite_inputs > 0)
-        console.warning(message(executed_.nonfinite_inputs,
-                                " NaN or infinite values of the image were read as 0"));
-    report_times(console, times);
-    report_output(console, request_.output, output_metadata_, request_.create.compression);
-}
-
-void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    json["input"] = to_json(request_.image, input_metadata_);
-    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
-        nlohmann::ordered_json one = to_json(kernel.file);
-        one["sum"] = kernel.solver->kernel_sum();
-        one["normalize"] = to_string(request_.options.normalization);
-        kernels_.add_channels(one, kernel);
-        return one;
-    });
-    json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
-        return nlohmann::ordered_json::parse(kernel.solver->plan().to_json());
-    });
-    if (times != nullptr) {
-        json["report"] = report_json(executed_, *times);
-        json["report"]["nonfinite_outputs"] = nonfinite_;
-    }
-    json["output"] = output_json(request_.output, output_metadata_);
 }
 
 void add_convolve_command(CLI::App& app, Action& action) {

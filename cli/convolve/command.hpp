@@ -35,16 +35,15 @@ class ConvolveSteps : public ImageSteps {
 
     explicit ConvolveSteps(const ConvolveRequest& request, std::shared_ptr<Kernels::Cache> cache =
                                                                std::make_shared<Kernels::Cache>())
-        : request_(request), kernels_(std::move(cache)) {}
+        : ImageSteps(request), request_(request), kernels_(std::move(cache)) {
+        allows_nonfinite_ = request.options.nan == NanPolicy::propagate;
+    }
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
-    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
 
   private:
     /// Plans a number of executions. `samples` are those of the kernel: a view, or a Volume whose
@@ -56,7 +55,6 @@ class ConvolveSteps : public ImageSteps {
     const ConvolveRequest request_;
     Kernels kernels_;
     ResultStorage result_;
-    ExecutionReport executed_;  ///< report on all channels and times
 };
 
 }  // namespace convolume::cli

@@ -29,7 +29,8 @@ void CorrelateSteps::plan(const ExecutionContext&) {
     bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, views, options,
                   request_.engines, signal_info_.type);
     for (FilterFile& file : templates_) file.taps = {};  // the bank has a copy
-    series_dims_ = result_dims(signal_info_, templates_, bank_->filter_bank(), options.filters);
+    series_dims_ =
+        cli::result_dims(signal_info_, templates_, bank_->filter_bank(), options.filters);
     if (options.keeps_series && !signal_info_.length_known() && bank_->filter_bank().filters() > 1)
         throw InvalidArgument(
             message("the SNR of ", bank_->filter_bank().filters(),

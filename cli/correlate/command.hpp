@@ -40,15 +40,17 @@ class CorrelateSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
+    PixelType result_type() const override { return bank_->filter_bank().result_type(); }
+    std::vector<index_t> result_dims() const override { return series_dims_; }
+    std::string result_text() const override;
     ChirpBank chirp_bank() const;
     void create_series();
     void add_text(const std::string& text);

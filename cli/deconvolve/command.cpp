@@ -79,17 +79,13 @@ class KeepingSink : public ImageSink {
 }  // namespace
 
 void DeconvolveSteps::open(const ExecutionContext& context) {
-    reader_ = open_selected(request_.image, request_.selection);
-    input_metadata_ = reader_->metadata();
+    ImageSteps::open(context);
     options_ = resolved(request_.options, input_metadata_.shape.z);
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
                   context);
     if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     if (!request_.start.empty()) open_initial_image();
-    output_metadata_ = input_metadata_;
-    output_metadata_.images = 1;
-    output_metadata_.scaling.reset();
     result_ = {.scaled = request_.scale_output, .threads = thread_count(request_.engines.threads)};
     output_metadata_.type = resolve_output_type(
         result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
@@ -302,9 +298,7 @@ void DeconvolveSteps::plan_memory(index_t limit) {
 
 WorkAmount DeconvolveSteps::work() const {
     const int runs = 1 + 2 * request_.options.splits;
-    return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
-            *options_.iterations * runs *
-            static_cast<double>(element_count(input_metadata_.shape))};
+    return {ImageSteps::work().amount * *options_.iterations * runs};
 }
 
 void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,

@@ -91,22 +91,25 @@ class DeconvolveSteps : public ImageSteps {
     explicit DeconvolveSteps(
         const DeconvolveRequest& request,
         std::shared_ptr<Kernels::Cache> cache = std::make_shared<Kernels::Cache>())
-        : request_(request), options_(request.options), kernels_(std::move(cache)) {}
+        : ImageSteps(request),
+          request_(request),
+          options_(request.options),
+          kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_result(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
+    ExecutionReport executed() const override;
+    bool ranks_warnings() const override { return true; }
 
   private:
-    ExecutionReport executed() const;
     NonfiniteSample::Location place_of(index_t volume) const;
     std::string place_text(index_t volume) const;
-    void report_uncertainty(const Console& console) const;
     void plan_memory(index_t limit);
 
     void open_initial_image();
@@ -116,7 +119,7 @@ class DeconvolveSteps : public ImageSteps {
     void find_missing(const ExecutionContext& context);
     bool has_missing() const;  ///< whether pixels of any volume are left out
     std::string saturated_text() const;
-    void collect_warnings(const Console& console) const;
+    void tell_volume(const Facts& facts, index_t number) const;
     /// Returns the volume of the mask; an empty one if there is none.
     Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
@@ -135,9 +138,8 @@ class DeconvolveSteps : public ImageSteps {
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation
     LightCheck light_{thread_count(request_.engines.threads)};
-    std::optional<EstimateFiles> estimates_;     ///< files of --dump-every
-    std::vector<DeconvolveReport> volumes_;      ///< reports of all volumes, t slowest, then c
-    mutable std::vector<std::string> warnings_;  ///< those that were collected while reporting
+    std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
+    std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c
 };
 
 }  // namespace convolume::cli

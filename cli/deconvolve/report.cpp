@@ -113,6 +113,47 @@ nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
     return json;
 }
 
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_else(const std::optional<Value>& value, Json otherwise = {}) {
+    return value ? Json(*value) : std::move(otherwise);
+}
+
+Json method_json(const DeconvolveOptions& options) {
+    return {{"name", to_string(options.method)},
+            {"acceleration", to_string(options.acceleration)},
+            {"iterations", *options.iterations},
+            {"edges", boundary_name(options)},
+            {"tv", or_else(options.tv_weight, "auto")},
+            {"noise_to_signal", options.noise_to_signal},
+            {"consensus", options.consensus},
+            {"unmatched", options.unmatched},
+            {"coarse_start", *options.coarse_start},
+            {"splits", options.splits},
+            {"stop", options.hold_out ? Json("auto") : or_else(options.stop)},
+            {"background", or_else(options.background, "auto")},
+            {"offset", or_else(options.offset, "auto")}};
+}
+
+/// Returns what was found of any volume.
+Json volume_json(const DeconvolveReport& volume) {
+    return {{"iterations", volume.iterations},
+            {"likelihood", volume.last.likelihood},
+            {"residual", volume.last.residual},
+            {"coarse_iterations", volume.coarse_iterations},
+            {"restarts", volume.restarts},
+            {"background", volume.background},
+            {"background_error", or_else(volume.background_error)},
+            {"offset", volume.photons.offset},
+            {"offset_error", or_else(volume.offset_error)},
+            {"darkest", or_else(volume.darkest)},
+            {"negative_pixels", volume.negative_pixels},
+            {"misfit", or_else(volume.misfit)},
+            {"missing_pixels", volume.missing_pixels},
+            {"saturated_pixels", volume.saturated_pixels}};
+}
+
 }  // namespace
 
 std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options) {
@@ -139,26 +180,28 @@ ExecutionReport DeconvolveSteps::executed() const {
     return sum;
 }
 
-void DeconvolveSteps::report_plan(const Console& all) const {
-    // Whether they are the most important ones is known at the end.
-    warnings_.clear();
-    const Console console = request_.run.dry_run ? all : all.collecting_warnings(warnings_);
-    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
-    warn_of_input(console, request_.image, input_metadata_);
+void DeconvolveSteps::tell_plan(const Facts& facts) const {
+    ImageSteps::tell_plan(facts);
+    const Console& console = facts.console;
     if (initial_image_reader_)
         warn_of_input(console, request_.start, initial_image_reader_->metadata());
-    kernels_.report_each(console, [&](const Kernels::Ready& psf) {
+    facts.json["method"] = method_json(options_);
+    kernels_.tell_each(facts, [&](const Kernels::Ready& psf, auto& kernel, auto& plan) {
         const Deconvolver& deconvolver = *psf.solver;
+        const index_t negative = deconvolver.negative_psf_samples();
         report_kernel(
             console, psf.file,
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
         report_depths(console, psf.file);
-        if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
+        if (negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
         warn_of_input(console, psf.file.path, psf.file.metadata);
         console.fact("method", method_text(options_));
-        const DeconvolvePlan plan = deconvolver.plan();
-        cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
+        report_plan(console, request_.run, deconvolver.plan().to_string(),
+                    plan_line(deconvolver.plan()));
+        kernel["sum"] = deconvolver.psf_sum();
+        kernel["negative_samples"] = negative;
+        plan = plan_json(deconvolver.plan());
     });
 }
 
@@ -182,65 +225,70 @@ std::string DeconvolveSteps::place_text(index_t volume) const {
     return text.str().empty() ? "" : text.str() + ": ";
 }
 
-void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
-    for (const std::string& sentence : refined_) console.fact("refined", sentence);
-    for (std::size_t number = 0; number < volumes_.size(); ++number) {
-        const DeconvolveReport& volume = volumes_[number];
-        if (!missing_.empty()) {
-            const std::string place = place_text(static_cast<index_t>(number));
-            for (const std::string& found : missing_[number].findings)
-                console.fact("left out", message(place, found));
-            if (const auto& saturated = missing_[number].saturated;
-                saturated && options_.saturation)
-                console.fact("saturated", message(place, saturated->finding, ": lower bounds"));
-        }
-        console.fact("result",
-                     message(place_text(static_cast<index_t>(number)),
-                             iteration_text(volume.last, request_.options), misfit_text(volume),
-                             background_text(volume), offset_text(volume, request_.options)));
-        const bool chose_weight =
-            uses_option(request_.options.method, "tv_weight") && !request_.options.tv_weight;
-        if (chose_weight)
-            console.fact("weight", message(format_number(volume.tv_weight, 3),
-                                           " of the total variation, gain ",
-                                           format_number(volume.photons.gain)));
-        if (volume.coarse_iterations > 0)
-            console.fact("start", message("from ", volume.coarse_iterations,
-                                          " iterations on coarser images"));
-        if (volume.searched > 0)
-            console.fact("search",
-                         message(volume.iterations, " iterations found best in ", volume.searched,
-                                 ", gain ", format_number(volume.photons.gain)));
-    }
-    collect_warnings(console);
-    constexpr std::size_t most_warnings = 3;
-    const std::size_t shown =
-        console.verbose() ? warnings_.size() : std::min(warnings_.size(), most_warnings);
-    for (std::size_t i = 0; i < shown; ++i) console.warning(warnings_[i]);
-    if (warnings_.size() > shown)
-        console.fact("more",
-                     message(warnings_.size() - shown, " further warnings: -v prints them"));
-    report_times(console, times);
-    if (estimates_ && !estimates_->written().empty())
-        console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
-                                       estimates_->written().back()));
-    report_output(console, request_.output, output_metadata_, request_.create.compression);
-    if (!request_.second_output.empty()) report_uncertainty(console);
+void DeconvolveSteps::tell_result(const Facts& facts) const {
+    ImageSteps::tell_result(facts);
+    for (const std::string& sentence : refined_) facts.console.fact("refined", sentence);
+    for (std::size_t i = 0; i < volumes_.size(); ++i) tell_volume(facts, static_cast<index_t>(i));
+    for (const Sentence& warning :
+         restoration_warnings({volumes_, options_, kernels_.all().front()->file.made.has_value(),
+                               request_.refines_psf, saturated_text(), light_.least_share()}))
+        facts.console.warning(in_words_of_command(warning));
 }
 
-// Puts the warnings of the run before those of the plan: what is lost first, then what changes the
-// result most.
-void DeconvolveSteps::collect_warnings(const Console& console) const {
-    std::vector<std::string> all;
-    const Console collecting = console.collecting_warnings(all);
-    warn_of_nonfinite_result(collecting, nonfinite_, output_metadata_.type);
-    warn_of_clamped_values(collecting, executed(), output_metadata_.type);
-    const KernelFile& psf = kernels_.all().front()->file;
-    for (const Sentence& warning :
-         restoration_warnings({volumes_, options_, psf.made.has_value(), request_.refines_psf,
-                               saturated_text(), light_.least_share()}))
-        collecting.warning(in_words_of_command(warning));
-    warnings_.insert(warnings_.begin(), all.begin(), all.end());
+void DeconvolveSteps::tell_volume(const Facts& facts, index_t number) const {
+    const Console& console = facts.console;
+    const DeconvolveReport& volume = volumes_[static_cast<std::size_t>(number)];
+    const std::string place = place_text(number);
+    if (!missing_.empty()) {
+        const MissingPixels& missing = missing_[static_cast<std::size_t>(number)];
+        for (const std::string& found : missing.findings)
+            console.fact("left out", message(place, found));
+        if (missing.saturated && options_.saturation)
+            console.fact("saturated", message(place, missing.saturated->finding, ": lower bounds"));
+    }
+    console.fact("result",
+                 message(place, iteration_text(volume.last, request_.options), misfit_text(volume),
+                         background_text(volume), offset_text(volume, request_.options)));
+    const bool has_tv = uses_option(options_.method, "tv_weight");
+    const std::string gain = format_number(volume.photons.gain);
+    if (has_tv && !request_.options.tv_weight)
+        console.fact("weight", message(format_number(volume.tv_weight, 3),
+                                       " of the total variation, gain ", gain));
+    if (volume.coarse_iterations > 0)
+        console.fact("start",
+                     message("from ", volume.coarse_iterations, " iterations on coarser images"));
+    if (volume.searched > 0)
+        console.fact("search", message(volume.iterations, " iterations found best in ",
+                                       volume.searched, ", gain ", gain));
+    const auto at = place_of(number);
+    Json json{{"frame", at.frame}, {"channel", at.channel}};
+    json.update(volume_json(volume));
+    const bool is_rlgc = uses_option(options_.method, "consensus");
+    if (has_tv) json["tv"] = volume.tv_weight;
+    if (is_rlgc) json["consenting"] = volume.last.consenting;
+    if (!is_rlgc && volume.searched > 0) json["searched"] = volume.searched;
+    if (volume.searched > 0 || is_rlgc || options_.splits > 0 || (has_tv && !options_.tv_weight))
+        json["gain"] = volume.photons.gain;
+    facts.json["report"]["volumes"].push_back(std::move(json));
+}
+
+void DeconvolveSteps::tell_output(const Facts& facts) const {
+    if (estimates_) {
+        const std::vector<std::string>& written = estimates_->written();
+        facts.json["estimates"] = written;
+        if (!written.empty())
+            facts.console.fact(
+                "dumped", message(written.size(), " estimates, the last one ", written.back()));
+    }
+    ImageSteps::tell_output(facts);
+    if (request_.second_output.empty()) return;
+    facts.json["output"]["uncertainty"] = request_.second_output;
+    if (volumes_.empty()) return;
+    facts.console.fact(
+        "noise",
+        message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
+                " float32, standard deviation from ", request_.options.splits,
+                " splits of the photons, gain ", format_number(volumes_.front().photons.gain)));
 }
 
 // Returns a sentence on saturated pixels that the method compares.
@@ -251,92 +299,6 @@ std::string DeconvolveSteps::saturated_text() const {
     });
     if (found == missing_.end()) return {};
     return message(place_text(found - missing_.begin()), found->saturated->finding);
-}
-
-void DeconvolveSteps::report_uncertainty(const Console& console) const {
-    console.fact(
-        "noise",
-        message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
-                " float32, standard deviation from ", request_.options.splits,
-                " splits of the photons, gain ", format_number(volumes_.front().photons.gain)));
-}
-
-void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    const DeconvolveOptions& options = options_;
-    json["input"] = to_json(request_.image, input_metadata_);
-    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& psf) {
-        nlohmann::ordered_json one = to_json(psf.file);
-        one["sum"] = psf.solver->psf_sum();
-        one["negative_samples"] = psf.solver->negative_psf_samples();
-        kernels_.add_channels(one, psf);
-        return one;
-    });
-    json["method"] = {{"name", to_string(options.method)},
-                      {"acceleration", to_string(options.acceleration)},
-                      {"iterations", *options.iterations},
-                      {"edges", boundary_name(options)},
-                      {"tv", options.tv_weight ? nlohmann::ordered_json(*options.tv_weight)
-                                               : nlohmann::ordered_json("auto")},
-                      {"noise_to_signal", options.noise_to_signal},
-                      {"consensus", options.consensus},
-                      {"unmatched", options.unmatched},
-                      {"coarse_start", *options.coarse_start},
-                      {"splits", options.splits},
-                      {"stop", nullptr},
-                      {"background", "auto"},
-                      {"offset", "auto"}};
-    if (options.stop) json["method"]["stop"] = *options.stop;
-    if (options.hold_out) json["method"]["stop"] = "auto";
-    if (options.background) json["method"]["background"] = *options.background;
-    if (options.offset) json["method"]["offset"] = *options.offset;
-    json["plan"] = kernels_.json_of_each(
-        [](const Kernels::Ready& psf) { return plan_json(psf.solver->plan()); });
-    if (times != nullptr) {
-        json["report"] = report_json(executed(), *times);
-        json["report"]["nonfinite_outputs"] = nonfinite_;
-        json["report"]["warnings"] = warnings_;
-        for (std::size_t i = 0; i < volumes_.size(); ++i) {
-            const DeconvolveReport& volume = volumes_[i];
-            const auto place = place_of(static_cast<index_t>(i));
-            json["report"]["volumes"].push_back(
-                {{"frame", place.frame},
-                 {"channel", place.channel},
-                 {"iterations", volume.iterations},
-                 {"likelihood", volume.last.likelihood},
-                 {"residual", volume.last.residual},
-                 {"coarse_iterations", volume.coarse_iterations},
-                 {"restarts", volume.restarts},
-                 {"background", volume.background},
-                 {"background_error", volume.background_error
-                                          ? nlohmann::ordered_json(*volume.background_error)
-                                          : nlohmann::ordered_json()},
-                 {"offset", volume.photons.offset},
-                 {"offset_error", volume.offset_error ? nlohmann::ordered_json(*volume.offset_error)
-                                                      : nlohmann::ordered_json()},
-                 {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
-                                            : nlohmann::ordered_json()},
-                 {"negative_pixels", volume.negative_pixels},
-                 {"misfit", volume.misfit ? nlohmann::ordered_json(*volume.misfit)
-                                          : nlohmann::ordered_json()},
-                 {"missing_pixels", volume.missing_pixels},
-                 {"saturated_pixels", volume.saturated_pixels}});
-            auto& json_of_volume = json["report"]["volumes"].back();
-            const bool is_rlgc = uses_option(options.method, "consensus");
-            const bool has_tv = uses_option(options.method, "tv_weight");
-            if (has_tv) json_of_volume["tv"] = volume.tv_weight;
-            if (volume.searched == 0 && !is_rlgc && options.splits == 0 &&
-                (!has_tv || options.tv_weight))
-                continue;
-            if (is_rlgc)
-                json_of_volume["consenting"] = volume.last.consenting;
-            else if (volume.searched > 0)
-                json_of_volume["searched"] = volume.searched;
-            json_of_volume["gain"] = volume.photons.gain;
-        }
-    }
-    if (estimates_) json["estimates"] = estimates_->written();
-    json["output"] = output_json(request_.output, output_metadata_);
-    if (!request_.second_output.empty()) json["output"]["uncertainty"] = request_.second_output;
 }
 
 }  // namespace convolume::cli

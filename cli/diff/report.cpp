@@ -31,7 +31,10 @@ ordered_json number_or_null(const std::optional<double>& value) {
 
 }  // namespace
 
-void DiffSteps::report_plan(const Console& console) const {
+void DiffSteps::tell_plan(const Facts& facts) const {
+    const Console& console = facts.console;
+    facts.json["first"] = to_json(request_.first, a_);
+    facts.json["second"] = to_json(request_.second, b_);
     for (const auto& [path, image] : {std::pair(&request_.first, &a_), {&request_.second, &b_}}) {
         console.fact("image", message(*path, ": ", one_line(*image)));
         warn_of_notes(console, *path, *image);
@@ -102,21 +105,16 @@ std::string DiffSteps::channel_text(index_t number) const {
     return text;
 }
 
-void DiffSteps::report_result(const Console& console, const RunTimes& times) const {
-    console.fact("time", format_duration(times.total_s));
-    if (picture_) console.fact("picture", request_.picture);
-    if (console.quiet() || request_.run.json) return;
+void DiffSteps::tell_output(const Facts& facts) const {
+    if (picture_) facts.console.fact("picture", request_.picture);
+    if (facts.console.quiet() || request_.run.json) return;
     std::string text;
     for (index_t c = 0; c < a_.channels; ++c) text += channel_text(c);
     write_stdout(text);
 }
 
-void DiffSteps::fill_json(ordered_json& json, const RunTimes* times) const {
-    json["first"] = to_json(request_.first, a_);
-    json["second"] = to_json(request_.second, b_);
-    if (times == nullptr) return;
-    json["seconds"] = times->total_s;
-    json["peak_buffer_bytes"] = memory_use().peak_bytes;
+void DiffSteps::tell_result(const Facts& facts) const {
+    ordered_json& json = facts.json;
     json["channels"] = ordered_json::array();
     for (index_t c = 0; c < a_.channels; ++c) {
         const ChannelDifference& channel = channels_[static_cast<std::size_t>(c)];

@@ -196,7 +196,8 @@ void add_image_storage_options(CLI::App& app, const char* group, std::string& ou
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
                    io::Compression compression) {
     console.fact("output",
-                 message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type),
+                 message(path, path.empty() ? "" : ": ", "z,y,x ", to_string(image.shape), ' ',
+                         to_string(image.type),
                          image.scaling ? ", " + scaling_text(*image.scaling) : std::string()));
     if (compression == io::Compression::zstd)
         console.warning(message("ImageJ without plug-ins does not open ", path,

@@ -16,7 +16,7 @@ void FilterSteps::plan(const ExecutionContext&) {
     bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, filters,
                   request_.options, request_.engines, signal_info_.type);
     for (FilterFile& file : filters_) file.taps = {};  // the bank has a copy of the taps
-    result_dims_ = result_dims(signal_info_, filters_, *bank_, request_.options);
+    result_dims_ = cli::result_dims(signal_info_, filters_, *bank_, request_.options);
     check_rows();
 }
 

@@ -44,18 +44,19 @@ class FilterSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
     /// Throws InvalidArgument if a pipe would carry more than one signal or result.
     void check_rows() const;
-    std::string output_text() const;
+    PixelType result_type() const override { return bank_->result_type(); }
+    std::vector<index_t> result_dims() const override { return result_dims_; }
+    std::string result_text() const override;
     bool is_end_known() const { return signal_info_.length_known() || request_.options.range; }
 
     const FilterRequest& request_;

@@ -111,10 +111,16 @@ io::FrameFormat LiveSteps::result_format() const {
     return format;
 }
 
-void LiveSteps::report_plan(const Console& console) const {
-    console.fact("signal", message("standard input: ", reader_->info().format, ", ",
-                                   filter_->inputs(), " × ", to_string(reader_->info().type)));
-    cli::report_plan(console, request_.run, filter_->to_string(), filter_->to_string());
+void LiveSteps::tell_plan(const Facts& facts) const {
+    facts.console.fact("signal",
+                       message("standard input: ", reader_->info().format, ", ", filter_->inputs(),
+                               " × ", to_string(reader_->info().type)));
+    report_plan(facts.console, request_.run, filter_->to_string(), filter_->to_string());
+    facts.json["input"] = {{"format", reader_->info().format}, {"channels", filter_->inputs()}};
+    auto& plan = facts.json["plan"];
+    plan = {{"latency", filter_->block()}, {"taps", filter_->taps()}, {"bytes", filter_->bytes()}};
+    for (const StreamPartition& level : filter_->partitions())
+        plan["partitions"].push_back({{"count", level.count}, {"taps", level.taps}});
 }
 
 void LiveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
@@ -173,28 +179,22 @@ void LiveSteps::filter_blocks_of(const ExecutionContext& context) {
     writer_->finish();
 }
 
-void LiveSteps::report_result(const Console& console, const RunTimes& times) const {
-    warn_of_clamped_samples(console, writer_->clamped(), io::to_string(format_.stored));
-    report_times(console, times);
+void LiveSteps::tell_result(const Facts& facts) const {
+    warn_of_clamped_samples(facts.console, writer_->clamped(), io::to_string(format_.stored));
     std::string text = message(times_.blocks(), " of ", filter_->block(), " samples");
     const auto rate = format_.wav_rate_hz ? format_.wav_rate_hz : reader_->info().sampling_rate_hz;
     if (rate)
         text +=
             message(" (", format_duration(static_cast<double>(filter_->block()) / *rate), " each)");
-    console.fact("blocks", message(text, ", of which 99.9 % took at most ",
-                                   format_duration(times_.quantile(0.999)), ", the longest ",
-                                   format_duration(times_.longest())));
+    facts.console.fact("blocks", message(text, ", of which 99.9 % took at most ",
+                                         format_duration(times_.quantile(0.999)), ", the longest ",
+                                         format_duration(times_.longest())));
 }
 
-void LiveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
-    json["input"] = {{"format", reader_->info().format}, {"channels", filter_->inputs()}};
-    json["plan"] = {
-        {"latency", filter_->block()}, {"taps", filter_->taps()}, {"bytes", filter_->bytes()}};
-    for (const StreamPartition& level : filter_->partitions())
-        json["plan"]["partitions"].push_back({{"count", level.count}, {"taps", level.taps}});
-    json["output"] = {{"format", format_.wav_rate_hz ? "WAV" : "raw"},
-                      {"channels", filter_->outputs()},
-                      {"type", io::to_string(format_.stored)}};
+void LiveSteps::tell_output(const Facts& facts) const {
+    facts.json["output"] = {{"format", format_.wav_rate_hz ? "WAV" : "raw"},
+                            {"channels", filter_->outputs()},
+                            {"type", io::to_string(format_.stored)}};
 }
 
 }  // namespace convolume::cli

@@ -37,13 +37,13 @@ class LiveSteps : public RunSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override { return {0, "sample"}; }
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override {}
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_result(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
     /// Returns the filters as outputs × inputs × taps, or 1 × channels × taps.

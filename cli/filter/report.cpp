@@ -26,43 +26,40 @@ nlohmann::ordered_json plan_json(const FilterPlan& plan) {
             {"stream_bytes", plan.stream_bytes}};
 }
 
-std::string FilterSteps::output_text() const {
-    std::string text = message(extents_text(result_dims_), ' ', type_text(bank_->result_type()),
-                               ", of samples ", bank_->range().begin, " … ");
+void tell_filters(const Facts& facts, const char* label, const char* key,
+                  const std::vector<FilterFile>& files) {
+    for (const FilterFile& file : files) {
+        facts.console.fact(label,
+                           message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
+        facts.json[key]["files"].push_back(file_json(file.path, file.info));
+    }
+}
+
+std::string FilterSteps::result_text() const {
+    std::string text =
+        message(SignalSteps::result_text(), ", of samples ", bank_->range().begin, " … ");
     if (is_end_known()) text += message(bank_->range().end - 1, ' ');
     return text + "of the full result";
 }
 
-void FilterSteps::report_plan(const Console& console) const {
-    report_signal(console);
-    for (const FilterFile& file : filters_)
-        console.fact("filters",
-                     message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
-    cli::report_plan(console, request_.run, bank_->plan().to_string(),
-                     plan_line(bank_->plan(), signal_info_.length_known()));
-    if (request_.run.dry_run) console.fact("result", output_text());
+void FilterSteps::tell_plan(const Facts& facts) const {
+    SignalSteps::tell_plan(facts);
+    facts.json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
+    tell_filters(facts, "filters", "filters", filters_);
+    report_plan(facts.console, request_.run, bank_->plan().to_string(),
+                plan_line(bank_->plan(), signal_info_.length_known()));
+    facts.json["plan"] = plan_json(bank_->plan());
 }
 
-void FilterSteps::report_result(const Console& console, const RunTimes& times) const {
-    warn_of_samples(console, bank_->result_type());
-    report_times(console, times);
-    console.fact("output", message(request_.output, ": ", output_text()));
-    if (!request_.positions.empty())
-        console.fact("output",
-                     message(request_.positions, ": positions of the peaks in the signal, int64"));
-}
-
-void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    json["input"] = file_json(request_.signal, signal_info_);
-    json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
-    for (const FilterFile& file : filters_)
-        json["filters"]["files"].push_back(file_json(file.path, file.info));
-    json["plan"] = plan_json(bank_->plan());
-    if (times != nullptr) json["report"] = report_json(executed_, *times);
-    json["output"] = output_json(result_dims_, bank_->result_type());
-    json["output"]["range"] = {bank_->range().begin, bank_->range().end};
-    if (!is_end_known()) json["output"]["range"][1] = nullptr;
-    if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;
+void FilterSteps::tell_output(const Facts& facts) const {
+    SignalSteps::tell_output(facts);
+    auto& output = facts.json["output"];
+    output["range"] = {bank_->range().begin, bank_->range().end};
+    if (!is_end_known()) output["range"][1] = nullptr;
+    if (request_.positions.empty()) return;
+    facts.console.fact(
+        "output", message(request_.positions, ": positions of the peaks in the signal, int64"));
+    output["positions"] = request_.positions;
 }
 
 }  // namespace convolume::cli

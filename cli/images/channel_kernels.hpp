@@ -19,6 +19,7 @@
 #include "cli/images/image_request.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"
+#include "cli/run/run.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
@@ -145,29 +146,23 @@ class ChannelKernels {
         return all_.front()->file.metadata.type;
     }
 
-    /// Calls `report(ready)` for each kernel. If there are several, first reports its channels.
-    template <class Report>
-    void report_each(const Console& console, const Report& report) const {
+    /// Tells each kernel and its plan. `tell(ready, kernel, plan)` prints lines and fills the
+    /// objects of the JSON. If there are several kernels, the channels of each are told as well.
+    template <class Tell>
+    void tell_each(const Facts& facts, const Tell& tell) const {
+        using Json = nlohmann::ordered_json;
+        Json kernels = Json::array(), plans = Json::array();
         for (const auto& ready : all_) {
-            if (all_.size() > 1) console.fact("channel", numbers_of(*ready));
-            report(*ready);
+            if (all_.size() > 1) facts.console.fact("channel", numbers_of(*ready));
+            Json kernel = to_json(ready->file), plan;
+            tell(*ready, kernel, plan);
+            for (std::size_t c = 0; named_ && c < numbers_.size(); ++c)
+                if (of_channel_[c] == ready) kernel["for_channels"].push_back(numbers_[c]);
+            kernels.push_back(std::move(kernel));
+            plans.push_back(std::move(plan));
         }
-    }
-
-    /// Returns json(ready) of the only kernel, or with several an array of those of all kernels.
-    template <class Json>
-    nlohmann::ordered_json json_of_each(const Json& json) const {
-        if (!named_) return json(*all_.front());
-        nlohmann::ordered_json each = nlohmann::ordered_json::array();
-        for (const auto& ready : all_) each.push_back(json(*ready));
-        return each;
-    }
-
-    /// Adds the channels of the file that use a kernel, if kernels were named for channels.
-    void add_channels(nlohmann::ordered_json& json, const Ready& ready) const {
-        if (!named_) return;
-        for (std::size_t c = 0; c < numbers_.size(); ++c)
-            if (of_channel_[c].get() == &ready) json["for_channels"].push_back(numbers_[c]);
+        facts.json["kernel"] = named_ ? kernels : kernels.front();
+        facts.json["plan"] = named_ ? plans : plans.front();
     }
 
     /// Returns the number in the file of a channel of the image.
@@ -225,6 +220,14 @@ class ChannelKernels {
     std::vector<std::shared_ptr<Ready>> of_channel_;  ///< kernel of each channel
     std::vector<std::shared_ptr<Ready>> all_;         ///< all kernels, each once
 };
+
+/// Prints the plan of a convolver, and returns it as JSON.
+inline nlohmann::ordered_json tell_plan_of(const Convolver& convolver, const Console& console,
+                                           const RunOptions& options) {
+    const Plan plan = convolver.plan();
+    report_plan(console, options, plan.to_string() + "\n", plan_line(plan));
+    return nlohmann::ordered_json::parse(plan.to_json());
+}
 
 /// Convolves every channel with its kernel. Throws as Convolver::execute() does. With several
 /// kernels, BadData names the channel of the file, and NonfiniteSample that of `source`.

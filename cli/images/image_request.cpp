@@ -73,9 +73,15 @@ index_t ImageRequest::ordered_kernels() const {
 }
 
 std::vector<std::string> ImageRequest::inputs() const {
-    std::vector<std::string> paths = io::image_files(image, selection.open_options());
+    std::vector<std::string> paths = ImageFiles::inputs();
     for (std::string& kernel_path : kernels()) paths.push_back(std::move(kernel_path));
     return paths;
+}
+
+RunFiles ImageRequest::files() const {
+    RunFiles all = ImageFiles::files();
+    all.inputs = inputs();
+    return all;
 }
 
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text) {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/app.hpp"
 #include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
+#include "cli/images/image_steps.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
@@ -95,23 +95,15 @@ struct KernelSource {
 };
 
 /// A request to make one image of another with a kernel.
-struct ImageRequest {
-    std::string image;
+struct ImageRequest : ImageFiles {
     std::string kernel;  ///< kernel of channels that `channel_kernels` does not name; may be empty
     /// Kernels of some channels by number or name, or of all channels in their order.
     std::vector<ChannelKernel> channel_kernels;
     std::optional<GaussianWidth> gaussian;  ///< Gaussian of channels without a kernel file
     MadePsfRequest made_psf;                ///< PSF of channels without a kernel, if it is needed
     bool takes_depths = false;              ///< whether kernels may be named with depths
-    std::string output;                     ///< path of the result; may be empty in a dry run
-    /// Path of a second result, such as that of --truth; empty for none. In a run over many images,
-    /// it is a pattern of names.
-    std::string second_output;
-    ImageSelection selection;  ///< selected part of the image
     KernelOptions kernel_options;
     EngineChoice engines;
-    io::CreateOptions create{.software = software_name()};
-    RunOptions run;
 
     /// Returns the paths of all kernels that are files, each once.
     std::vector<std::string> kernels() const;
@@ -119,9 +111,7 @@ struct ImageRequest {
     index_t ordered_kernels() const;
     /// Returns the paths of the image's files and of all kernels.
     std::vector<std::string> inputs() const;
-    RunFiles files() const {
-        return {{run.timeline, second_output, output}, inputs(), create.overwrite};
-    }
+    RunFiles files() const;
 };
 
 /// Parses "a.tif", "DAPI=a.tif" or "0=a.tif,1=b.tif". Names of files may have commas. Throws

@@ -123,7 +123,7 @@ void FileQueue::report_plan(const ListedFile& file, const ImageSteps& steps,
         index_t alike = 0;
         for (const std::size_t i : list_.order)
             if (list_.files[i].solver_keys == file.solver_keys) ++alike;
-        steps.report_plan(console_);
+        print_plan(steps, console_, request_.run);
         console_.fact("files", message(alike, " of ", list_.files.size(), " have this plan"));
     });
 }
@@ -183,7 +183,7 @@ struct Worker::FileRun {
           steps(std::move(its_steps)),
           run(*steps, queue.stop()) {}
 
-    void keep_json(const RunTimes* times) { steps->fill_json(file.json, times); }
+    void keep_json(const RunTimes* times) { fill_json(*steps, file.json, times); }
 
     ListedFile& file;
     Console console;
@@ -262,7 +262,7 @@ void Worker::commit(FileRun& run) {
         const RunTimes times = run.run.times();
         file.seconds = times.total_s;
         file.status = FileStatus::done;
-        queue_.print([&] { run.steps->report_result(run.console, times); });
+        queue_.print([&] { print_result(*run.steps, run.console, times); });
         if (queue_.request().run.json) run.keep_json(&times);
         queue_.report(file);
     } catch (const std::exception& error) {

@@ -8,37 +8,14 @@
 #include <memory>
 #include <string>
 
-#include "cli/files/selected_image.hpp"
 #include "cli/images/image_request.hpp"
+#include "cli/images/image_steps.hpp"
 #include "cli/images/listed_files.hpp"
 #include "cli/run/run.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/image_file.hpp"
 
 namespace convolume::cli {
-
-/// Steps of a run that makes one image of another.
-class ImageSteps : public RunSteps {
-  public:
-    /// Returns the metadata of the image that is read; valid after open().
-    const io::ImageMetadata& input_metadata() const { return input_metadata_; }
-    /// Returns the metadata of the image that is written; valid after plan().
-    const io::ImageMetadata& output_metadata() const { return output_metadata_; }
-    void commit() override {
-        if (second_writer_) second_writer_->commit();
-        writer_->commit();
-    }
-
-  protected:
-    index_t volumes() const { return input_metadata_.frames * input_metadata_.channels; }
-
-    std::unique_ptr<SelectedImage> reader_;
-    std::unique_ptr<io::ImageWriter> writer_;
-    std::unique_ptr<io::ImageWriter> second_writer_;  ///< writer of the second result, or null
-    index_t nonfinite_ = 0;  ///< number of NaN and infinities in the result
-    io::ImageMetadata input_metadata_;
-    io::ImageMetadata output_metadata_;
-};
 
 /// Engines of a worker, and its share of the host's memory.
 struct WorkerResources {

@@ -27,7 +27,9 @@ void fill_phantom_json(ordered_json& json, const PhantomRequest& request, const 
 
 }  // namespace
 
-void PhantomSteps::report_plan(const Console& console) const {
+void PhantomSteps::tell_plan(const Facts& facts) const {
+    const Console& console = facts.console;
+    fill_phantom_json(facts.json, request_, *phantom_);
     const std::size_t objects = phantom_->objects().size();
     console.fact("phantom", message(to_string(request_.options.kind), ", ", objects,
                                     objects == 1 ? " object, " : " objects, ",
@@ -36,13 +38,17 @@ void PhantomSteps::report_plan(const Console& console) const {
     if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
 }
 
-void PhantomSteps::report_result(const Console& console, const RunTimes& times) const {
+void PhantomSteps::tell_result(const Facts& facts) const {
+    facts.json["clamped_high"] = clamped_;
     if (clamped_ > 0)
-        console.warning(message(clamped_, " values above the range of ",
-                                to_string(output_metadata_.type),
-                                " were clamped; lower --brightness or write float32"));
-    console.fact("time", format_duration(times.total_s));
-    report_output(console, request_.output, output_metadata_, request_.create.compression);
+        facts.console.warning(message(clamped_, " values above the range of ",
+                                      to_string(output_metadata_.type),
+                                      " were clamped; lower --brightness or write float32"));
+}
+
+void PhantomSteps::tell_output(const Facts& facts) const {
+    report_output(facts.console, request_.output, output_metadata_, request_.create.compression);
+    facts.json["output"] = output_json(request_.output, output_metadata_);
 }
 
 /// Returns JSON with the options and one object a line. It is made as text, since a tree of
@@ -67,17 +73,6 @@ std::string PhantomSteps::objects_text() const {
         separator = ",\n    ";
     }
     return text + "\n  ]\n}\n";
-}
-
-void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
-    fill_phantom_json(json, request_, *phantom_);
-    if (times != nullptr) {
-        json["clamped_high"] = clamped_;
-        json["seconds"] = times->total_s;
-        json["peak_buffer_bytes"] = memory_use().peak_bytes;
-        json["peak_resident_bytes"] = peak_resident_bytes();
-    }
-    json["output"] = output_json(request_.output, output_metadata_);
 }
 
 }  // namespace convolume::cli

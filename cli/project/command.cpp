@@ -29,26 +29,20 @@ Shape3 box_of(const StackFormat& image) {
     return {planes, pieces(rows_each, std::min(image.piece.y, rows_each), shape.y), shape.x};
 }
 
-/// Returns the metadata of the projection of `image`.
-io::ImageMetadata projected_metadata(const io::ImageMetadata& image, int axis, ProjectionKind by) {
-    io::ImageMetadata result = image;
-    result.shape = without_axis(image.shape, axis);
-    result.type = projected_type(by, image.type);
-    const auto& size = image.voxel_size_um;
-    result.voxel_size_um = {std::nullopt, axis == 0 ? size[1] : size[0],
-                            axis == 2 ? size[1] : size[2]};
-    result.axes.clear();
-    for (const char letter : image.axes)
-        if (letter == 'T' || letter == 'C') result.axes += letter;
-    result.axes += "YX";
-    result.scaling.reset();
+/// Makes the metadata of an image those of its projection.
+void project_metadata(io::ImageMetadata& image, int axis, ProjectionKind by) {
+    image.shape = without_axis(image.shape, axis);
+    image.type = projected_type(by, image.type);
+    auto& size = image.voxel_size_um;
+    size = {std::nullopt, axis == 0 ? size[1] : size[0], axis == 2 ? size[1] : size[2]};
+    std::erase_if(image.axes, [](char letter) { return letter != 'T' && letter != 'C'; });
+    image.axes += "YX";
     // Labels and regions belong to planes that the result does not have. Contrast limits of the
     // image do not fit sums.
     std::vector<index_t> channels(static_cast<std::size_t>(image.channels));
     std::iota(channels.begin(), channels.end(), index_t{0});
-    io::keep_lookup_tables(result, channels);
-    if (by == ProjectionKind::sum) result.imagej_description.clear();
-    return result;
+    io::keep_lookup_tables(image, channels);
+    if (by == ProjectionKind::sum) image.imagej_description.clear();
 }
 
 /// Calls f(box) for boxes of at most `extents` that fill `whole`, with the first axis slowest.
@@ -72,14 +66,13 @@ Box3 projected_box(const Box3& region, int axis) {
 
 }  // namespace
 
-void ProjectSteps::open(const ExecutionContext&) {
-    reader_ = open_selected(request_.image, request_.selection);
-    input_metadata_ = reader_->metadata();
+void ProjectSteps::open(const ExecutionContext& context) {
+    ImageSteps::open(context);
     if (is_complex(input_metadata_.type))
         throw BadData(message("\"", request_.image,
                               "\" is complex, and projections are of real values; give its "
                               "magnitude"));
-    output_metadata_ = projected_metadata(input_metadata_, request_.axis, request_.by);
+    project_metadata(output_metadata_, request_.axis, request_.by);
     if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
 }
 
@@ -87,11 +80,6 @@ void ProjectSteps::plan(const ExecutionContext&) {
     box_ = box_of(reader_->format());
     region_ = box_;
     region_[request_.axis] = input_metadata_.shape[request_.axis];
-}
-
-WorkAmount ProjectSteps::work() const {
-    return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
-            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction, Volume& samples,
@@ -139,8 +127,11 @@ void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     reader_->check_unchanged();
 }
 
-void ProjectSteps::commit() {
-    writer_->commit();
+void ProjectSteps::tell_plan(const Facts& facts) const {
+    ImageSteps::tell_plan(facts);
+    facts.console.fact("along", message(axis_name(request_.axis), ": ", to_string(request_.by)));
+    facts.json["axis"] = axis_name(request_.axis);
+    facts.json["by"] = to_string(request_.by);
 }
 
 }  // namespace convolume::cli

@@ -174,11 +174,32 @@ void BeadPsfSteps::check_refinement() const {
             "; record a stack through the beads' focus"));
 }
 
-void BeadPsfSteps::report_plan(const Console& console) const {
+// The side file has the same JSON.
+void BeadPsfSteps::tell_plan(const Facts& facts) const {
+    const Console& console = facts.console;
+    Json& json = facts.json;
     console.fact("image", message(request_.beads, ": ", one_line(input_metadata_)));
     warn_of_input(console, request_.beads, input_metadata_);
     report_optics(console, optics_, request_.beads);
     if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
+    json["input"] = to_json(request_.beads, input_metadata_);
+    json["size"] = shape_json(size_);
+    if (!psf_) return;
+    const BeadPsf& psf = *psf_;
+    Json beads = Json::array();
+    for (const Bead& bead : psf.beads)
+        beads.push_back({{"center_voxels", bead.at}, {"flux", bead.flux}});
+    json["measured"] = {{"found", psf.found},           {"used", psf.beads.size()},
+                        {"crowded", psf.crowded},       {"saturated", psf.saturated},
+                        {"at_border", psf.at_border},   {"unusual", psf.unusual},
+                        {"background", psf.background}, {"flux", psf.flux},
+                        {"fwhm_voxels", psf.fwhm},      {"beads", beads}};
+    if (!model_) return;
+    json["model"] = psf_parameters(*model_);
+    json["model"]["residual"] = refined_ ? refined_->residual : residual_;
+    if (!refined_) return;
+    json["refined"] = refined_json(*refined_);
+    json["psf"] = psf_parameters(*model_);  // --from reads these parameters
 }
 
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
@@ -208,7 +229,8 @@ void BeadPsfSteps::commit() {
     writer_->commit();
 }
 
-void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const {
+void BeadPsfSteps::tell_result(const Facts& told) const {
+    const Console& console = told.console;
     const BeadPsf& psf = *psf_;
     console.fact("beads", message(psf.beads.size(), " of ", psf.found, "; left out: ", psf.crowded,
                                   " crowded, ", psf.saturated, " saturated, ", psf.at_border,
@@ -229,29 +251,12 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
                              format_um(facts.fwhm_lateral_um), " across", refined_ ? "" : misfit));
     }
     if (refined_) report_refinement(console, *refined_);
-    console.fact("output", message(request_.output, request_.write_model ? " (the model)" : "",
-                                   ", and the beads in ", request_.side_file()));
 }
 
-void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
-    json["input"] = to_json(request_.beads, input_metadata_);
-    json["size"] = shape_json(size_);
-    if (!psf_) return;
-    const BeadPsf& psf = *psf_;
-    Json beads = Json::array();
-    for (const Bead& bead : psf.beads)
-        beads.push_back({{"center_voxels", bead.at}, {"flux", bead.flux}});
-    json["measured"] = {{"found", psf.found},           {"used", psf.beads.size()},
-                        {"crowded", psf.crowded},       {"saturated", psf.saturated},
-                        {"at_border", psf.at_border},   {"unusual", psf.unusual},
-                        {"background", psf.background}, {"flux", psf.flux},
-                        {"fwhm_voxels", psf.fwhm},      {"beads", beads}};
-    if (!model_) return;
-    json["model"] = psf_parameters(*model_);
-    json["model"]["residual"] = refined_ ? refined_->residual : residual_;
-    if (!refined_) return;
-    json["refined"] = refined_json(*refined_);
-    json["psf"] = psf_parameters(*model_);  // --from reads these parameters
+void BeadPsfSteps::tell_output(const Facts& facts) const {
+    facts.console.fact("output",
+                       message(request_.output, request_.write_model ? " (the model)" : "",
+                               ", and the beads in ", request_.side_file()));
 }
 
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text) {

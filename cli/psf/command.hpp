@@ -76,13 +76,13 @@ class PsfSteps : public RunSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_result(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
     const PsfRequest& request_;
@@ -101,13 +101,13 @@ class BeadPsfSteps : public RunSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext&) override {}
-    void report_plan(const Console& console) const override;
     WorkAmount work() const override { return {}; }
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_result(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
     void check_refinement() const;

@@ -75,30 +75,31 @@ std::string wavelength_text(const PsfOptions& options) {
 
 }  // namespace
 
-void PsfSteps::report_plan(const Console& console) const {
-    if (like_metadata_) warn_of_notes(console, request_.like, *like_metadata_);
-    report_optics(console, optics_, request_.like);
-    if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
-    report_psf(console, options_);
-    warn_of_psf(console, options_, facts_);
-    if (request_.explain) explain_psf(console, options_, facts_);
-}
-
-void PsfSteps::report_result(const Console& console, const RunTimes&) const {
-    if (request_.explain) explain_captured(console, *psf_);
-    console.fact("output",
-                 message(request_.output, ", and its parameters in ", request_.side_file()));
-}
-
 /// The side file has the same JSON.
-void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
-    json["psf"] = psf_parameters(options_);
-    json["facts"] = to_json(facts_);
-    if (like_metadata_ && !like_metadata_->notes.empty()) json["notes"] = like_metadata_->notes;
+void PsfSteps::tell_plan(const Facts& facts) const {
+    if (like_metadata_) warn_of_notes(facts.console, request_.like, *like_metadata_);
+    report_optics(facts.console, optics_, request_.like);
+    if (!request_.voxel_warning.empty()) facts.console.warning(request_.voxel_warning);
+    report_psf(facts.console, options_);
+    warn_of_psf(facts.console, options_, facts_);
+    if (request_.explain) explain_psf(facts.console, options_, facts_);
+    facts.json["psf"] = psf_parameters(options_);
+    facts.json["facts"] = to_json(facts_);
+    if (like_metadata_ && !like_metadata_->notes.empty())
+        facts.json["notes"] = like_metadata_->notes;
     if (psf_) {
-        json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
-        json["facts"]["captured_by_plane"] = psf_->captured;
+        facts.json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
+        facts.json["facts"]["captured_by_plane"] = psf_->captured;
     }
+}
+
+void PsfSteps::tell_result(const Facts& facts) const {
+    if (request_.explain) explain_captured(facts.console, *psf_);
+}
+
+void PsfSteps::tell_output(const Facts& facts) const {
+    facts.console.fact("output",
+                       message(request_.output, ", and its parameters in ", request_.side_file()));
 }
 
 std::string format_um(double value_um) {

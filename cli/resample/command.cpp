@@ -174,4 +174,19 @@ void ResampleSteps::resample_signal(index_t signal, const ExecutionContext& cont
     result_dims_.back() = written;
 }
 
+void ResampleSteps::tell_plan(const Facts& facts) const {
+    SignalSteps::tell_plan(facts);
+    const ResampleOptions& options = resampler_->options();
+    std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
+                                 tap_count_ == 1 ? " tap" : " taps");
+    facts.json["input"]["rate_hz"] = nullptr;
+    if (rate_hz_) {
+        const double ratio = static_cast<double>(options.up) / static_cast<double>(options.down);
+        factor += message(", from ", *rate_hz_, " Hz to ", *rate_hz_ * ratio, " Hz");
+        facts.json["input"]["rate_hz"] = *rate_hz_;
+    }
+    facts.console.fact("factor", factor);
+    facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
+}
+
 }  // namespace convolume::cli

@@ -44,17 +44,16 @@ class ResampleSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
 
   private:
+    PixelType result_type() const override { return resampler_->result_type(); }
+    std::vector<index_t> result_dims() const override { return result_dims_; }
     RateChange factors() const;
     std::vector<double> low_pass(const RateChange& factors) const;
     void resample_signal(index_t signal, const ExecutionContext& context);
-    std::string output_text() const;
 
     const ResampleRequest& request_;
     std::optional<double> rate_hz_;  ///< sampling rate of the signal

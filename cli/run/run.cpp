@@ -54,9 +54,52 @@ bool has_nvidia_gpu() {
 
 }  // namespace
 
+void print_plan(const RunSteps& steps, const Console& console, const RunOptions& options) {
+    nlohmann::ordered_json unused;
+    std::vector<std::string> postponed;
+    const bool postpones = steps.ranks_warnings() && !options.dry_run;
+    steps.tell_plan({postpones ? console.collecting_warnings(postponed) : console, unused});
+    if (options.dry_run) steps.tell_output({console, unused});
+}
+
+void print_result(const RunSteps& steps, const Console& console, const RunTimes& times) {
+    constexpr std::size_t most_warnings = 3;
+    nlohmann::ordered_json unused;
+    if (!steps.ranks_warnings()) {
+        steps.tell_result({console, unused});
+    } else {
+        // What is lost comes first, then what changes the result most.
+        std::vector<std::string> warnings;
+        const Console silenced(console.out(), Verbosity::quiet, false);
+        steps.tell_result({console.collecting_warnings(warnings), unused});
+        steps.tell_plan({silenced.collecting_warnings(warnings), unused});
+        const std::size_t shown =
+            console.verbose() ? warnings.size() : std::min(warnings.size(), most_warnings);
+        for (std::size_t i = 0; i < shown; ++i) console.warning(warnings[i]);
+        if (warnings.size() > shown)
+            console.fact("more",
+                         message(warnings.size() - shown, " further warnings: -v prints them"));
+    }
+    report_times(console, times);
+    steps.tell_output({console, unused});
+}
+
+void fill_json(const RunSteps& steps, nlohmann::ordered_json& json, const RunTimes* times) {
+    std::vector<std::string> of_plan, warnings;
+    const Console silent(std::cerr, Verbosity::quiet, false);
+    steps.tell_plan({silent.collecting_warnings(of_plan), json});
+    if (times != nullptr) {
+        json["report"] = report_json(steps.executed(), *times);
+        steps.tell_result({silent.collecting_warnings(warnings), json});
+        warnings.insert(warnings.end(), of_plan.begin(), of_plan.end());
+        json["report"]["warnings"] = warnings;
+    }
+    steps.tell_output({silent, json});
+}
+
 std::string json_text(const RunSteps& steps, const RunTimes* times) {
     nlohmann::ordered_json json = versioned_json();
-    steps.fill_json(json, times);
+    fill_json(steps, json, times);
     return dump(json);
 }
 
@@ -99,7 +142,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     StepwiseRun run(steps, std::move(stop), processor_time_s());
     run.plan();
     planned();
-    steps.report_plan(console);
+    print_plan(steps, console, options);
     if (options.dry_run) {
         if (options.json) write_stdout(json_text(steps, nullptr));
         return;
@@ -115,7 +158,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     run.commit();
     const RunTimes times = run.times();
     if (!options.timeline.empty()) io::write_whole_file(options.timeline, run.timeline().to_json());
-    steps.report_result(console, times);
+    print_result(steps, console, times);
     if (options.json) write_stdout(json_text(steps, &times));
 }
 

@@ -29,6 +29,12 @@ struct WorkAmount {
     std::string unit = "voxel";
 };
 
+/// Takes what a run tells: lines for people, and members of the object of --json.
+struct Facts {
+    const Console& console;
+    nlohmann::ordered_json& json;
+};
+
 /// The steps of a subcommand, in the order in which they are called. Any of them may throw;
 /// outputs that were not committed are then removed by their writers' destructors.
 class RunSteps {
@@ -42,19 +48,33 @@ class RunSteps {
     virtual void open(const ExecutionContext& context) = 0;
     /// Makes the plan. The time for it is reported.
     virtual void plan(const ExecutionContext& context) = 0;
-    virtual void report_plan(const Console& console) const = 0;
-    // A dry run calls none of the following functions but fill_json().
+    // A dry run calls none of the following functions.
     virtual WorkAmount work() const = 0;
     /// Creates the outputs and computes. `context` reports progress to `meter`.
     virtual void execute(const Console& console, ProgressMeter& meter,
                          const ExecutionContext& context) = 0;
     /// Renames the finished outputs to their final names.
     virtual void commit() = 0;
-    virtual void report_result(const Console& console, const RunTimes& times) const = 0;
 
-    /// Adds members to the object of --json; `times` is null if execute() was not called.
-    virtual void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const = 0;
+    // What the run tells. The functions may be called again, for lines and for members.
+    /// Tells what is read and what is planned.
+    virtual void tell_plan(const Facts& facts) const = 0;
+    /// Tells what was found, after commit(). The object has the "report" on times and samples.
+    virtual void tell_result(const Facts&) const {}
+    /// Tells what is written: after commit(), or in a dry run what would be.
+    virtual void tell_output(const Facts& facts) const = 0;
+    /// Returns counts and seconds for the "report".
+    virtual ExecutionReport executed() const { return {}; }
+    /// Returns true if warnings wait for the end of the run, where only the first ones are printed.
+    virtual bool ranks_warnings() const { return false; }
 };
+
+/// Prints the lines of the plan.
+void print_plan(const RunSteps& steps, const Console& console, const RunOptions& options);
+/// Prints the lines of the result and of the outputs.
+void print_result(const RunSteps& steps, const Console& console, const RunTimes& times);
+/// Adds all members to the object of --json; `times` is null if execute() was not called.
+void fill_json(const RunSteps& steps, nlohmann::ordered_json& json, const RunTimes* times);
 
 /// Returns the text of --json.
 std::string json_text(const RunSteps& steps, const RunTimes* times);

@@ -58,25 +58,31 @@ std::string SignalSteps::type_text(PixelType type) const {
     return stored ? io::to_string(*stored) : to_string(type);
 }
 
-void SignalSteps::report_signal(const Console& console) const {
-    console.fact("signal",
-                 message(files_.signal, ": ", signal_info_.format, ", ", signal_info_.to_string()));
+std::string SignalSteps::result_text() const {
+    return extents_text(result_dims()) + ' ' + type_text(result_type());
 }
 
-void SignalSteps::warn_of_samples(const Console& console, PixelType type) const {
+void SignalSteps::tell_plan(const Facts& facts) const {
+    facts.console.fact("signal", message(files_.signal, ": ", signal_info_.format, ", ",
+                                         signal_info_.to_string()));
+    facts.json["input"] = file_json(files_.signal, signal_info_);
+}
+
+void SignalSteps::tell_result(const Facts& facts) const {
     if (executed_.nonfinite_inputs > 0)
-        console.warning(message(executed_.nonfinite_inputs,
-                                " NaN or infinite values of the signal were read as 0"));
-    warn_of_clamped_samples(console, {executed_.clamped_low, executed_.clamped_high},
-                            type_text(type));
+        facts.console.warning(message(executed_.nonfinite_inputs,
+                                      " NaN or infinite values of the signal were read as 0"));
+    warn_of_clamped_samples(facts.console, {executed_.clamped_low, executed_.clamped_high},
+                            type_text(result_type()));
 }
 
-nlohmann::ordered_json SignalSteps::output_json(const std::vector<index_t>& dims,
-                                                PixelType type) const {
-    nlohmann::ordered_json json = {
-        {"file", nullptr}, {"shape", extents_json(dims)}, {"type", type_text(type)}};
-    if (!files_.output.empty()) json["file"] = files_.output;
-    return json;
+void SignalSteps::tell_output(const Facts& facts) const {
+    facts.console.fact("output",
+                       message(files_.output, files_.output.empty() ? "" : ": ", result_text()));
+    facts.json["output"] = {{"file", nullptr},
+                            {"shape", extents_json(result_dims())},
+                            {"type", type_text(result_type())}};
+    if (!files_.output.empty()) facts.json["output"]["file"] = files_.output;
 }
 
 }  // namespace convolume::cli

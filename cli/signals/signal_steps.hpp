@@ -29,6 +29,13 @@ class SignalSteps : public RunSteps {
     /// Returns the samples of all signals.
     WorkAmount work() const override;
     void commit() override { results_->commit(); }
+    /// Tells the signal.
+    void tell_plan(const Facts& facts) const override;
+    /// Warns of samples that were replaced: NaN on input, and clamped results.
+    void tell_result(const Facts& facts) const override;
+    /// Tells the file of the result.
+    void tell_output(const Facts& facts) const override;
+    ExecutionReport executed() const override { return executed_; }
 
   protected:
     void open_signal();
@@ -56,10 +63,11 @@ class SignalSteps : public RunSteps {
 
     /// Returns the name of the type in which results of `type` are stored.
     std::string type_text(PixelType type) const;
-    void report_signal(const Console& console) const;
-    /// Warns of samples that were replaced: NaN on input, and clamped results of `type`.
-    void warn_of_samples(const Console& console, PixelType type) const;
-    nlohmann::ordered_json output_json(const std::vector<index_t>& dims, PixelType type) const;
+    virtual PixelType result_type() const = 0;
+    /// Returns the extents of the result, slowest first.
+    virtual std::vector<index_t> result_dims() const = 0;
+    /// Returns a text on the extents and the type of the result.
+    virtual std::string result_text() const;
 
     std::unique_ptr<io::SignalReader> reader_;
     std::unique_ptr<io::SignalWriter> results_;

@@ -54,16 +54,11 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
              request.pixel_um.value_or(voxel.x_um)}};
 }
 
-io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::ImageMetadata& input,
-                                    const Shape3& shape) {
-    io::ImageMetadata output = input;
-    output.scaling.reset();
-    output.images = 1;
+void set_recorded(const SimulateRequest& request, const Shape3& shape, io::ImageMetadata& output) {
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
     if (request.step_um) output.voxel_size_um[0] = request.step_um;
     if (request.pixel_um) output.voxel_size_um[1] = output.voxel_size_um[2] = request.pixel_um;
-    return output;
 }
 
 index_t count_negative(const ConstImageView& image) {
@@ -117,13 +112,12 @@ index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context
 }  // namespace
 
 void SimulateSteps::open(const ExecutionContext& context) {
-    reader_ = open_selected(request_.image, request_.selection);
-    input_metadata_ = reader_->metadata();
+    ImageSteps::open(context);
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
                   context);
     check_light(request_, input_metadata_.type, kernels_.type());
     grid_ = grid_of(request_, input_metadata_);
-    output_metadata_ = recorded_metadata(request_, input_metadata_, grid_->shape());
+    set_recorded(request_, grid_->shape(), output_metadata_);
 }
 
 void SimulateSteps::plan(const ExecutionContext&) {
@@ -163,11 +157,6 @@ index_t SimulateSteps::camera_bytes(index_t slots) const {
         checked_add(bytes(input_metadata_.shape, 2 * size_of(light_.format.type)),
                     bytes(grid_->shape(), size_of(output_metadata_.type) + 4));
     return checked_add(checked_multiply(slots, slot_bytes), bytes(grid_->shape(), 8));
-}
-
-WorkAmount SimulateSteps::work() const {
-    return {static_cast<double>(volumes()) *
-            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {

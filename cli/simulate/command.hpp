@@ -78,16 +78,15 @@ class SimulateSteps : public ImageSteps {
 
     explicit SimulateSteps(const SimulateRequest& request, std::shared_ptr<Kernels::Cache> cache =
                                                                std::make_shared<Kernels::Cache>())
-        : request_(request), kernels_(std::move(cache)) {}
+        : ImageSteps(request, "phantom"), request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
-    void report_plan(const Console& console) const override;
-    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void report_result(const Console& console, const RunTimes& times) const override;
-    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+    void tell_plan(const Facts& facts) const override;
+    void tell_result(const Facts& facts) const override;
+    void tell_output(const Facts& facts) const override;
 
   private:
     index_t camera_bytes(index_t slots) const;
@@ -99,7 +98,6 @@ class SimulateSteps : public ImageSteps {
     std::optional<CameraGrid> grid_;
     LightPlan light_;
     double photons_per_unit_ = 0;
-    ExecutionReport executed_;      ///< report of the convolutions
     index_t negative_samples_ = 0;  ///< number of negative samples of the phantom
     CameraReport recorded_;         ///< camera's report on all pixels
 };

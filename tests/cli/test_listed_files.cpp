@@ -35,11 +35,13 @@ struct FileLog {
 
 struct FakeSteps : ImageSteps {
     FakeSteps(const ListedFile& file, const EngineChoice& engines, FileLog& log)
-        : name(std::filesystem::path(file.image).filename()), choice(engines), log_(log) {}
+        : ImageSteps(ImageFiles()),
+          name(std::filesystem::path(file.image).filename()),
+          choice(engines),
+          log_(log) {}
 
     void open(const ExecutionContext&) override {}
     void plan(const ExecutionContext&) override {}
-    void report_plan(const Console&) const override {}
     WorkAmount work() const override { return {}; }
     void execute(const Console&, ProgressMeter&, const ExecutionContext&) override {
         {
@@ -57,8 +59,9 @@ struct FakeSteps : ImageSteps {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
         --log_.committing;
     }
-    void report_result(const Console&, const RunTimes&) const override {}
-    void fill_json(nlohmann::ordered_json&, const RunTimes*) const override {}
+    void tell_plan(const Facts&) const override {}
+    void tell_result(const Facts&) const override {}
+    void tell_output(const Facts&) const override {}
 
     std::string name;
     EngineChoice choice;
