@@ -24,6 +24,11 @@
 
 namespace convolume::cli {
 
+// The build lists the subcommands, which are the folders with a command.cpp.
+#define SUBCOMMAND(name) void add_##name##_command(CLI::App& app, Action& action);
+#include "commands.inc"
+#undef SUBCOMMAND
+
 namespace {
 
 /// Environment variable in which programs of the Python package find the path of this command.
@@ -127,9 +132,9 @@ void add_commands(CLI::App& app, Action& action) {
         return help_text(describe(*command), help_width());
     });
     set_examples(app, {"convolume help deconvolve", "convolume info image.tif"});
-#define CONVOLUME_ADD(name) add_##name##_command(app, action);
-    CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
-#undef CONVOLUME_ADD
+#define SUBCOMMAND(name) add_##name##_command(app, action);
+#include "commands.inc"
+#undef SUBCOMMAND
 }
 
 void parse_command_line(CLI::App& app, int argc, const char* const* argv) {

@@ -10,28 +10,6 @@ namespace CLI {
 class App;
 }
 
-/// The subcommands in the order of --help. Each has a folder of its name, where options.cpp or
-/// command.cpp defines the function declared below.
-#define CONVOLUME_SUBCOMMANDS(SUBCOMMAND) \
-    SUBCOMMAND(convolve)                  \
-    SUBCOMMAND(deconvolve)                \
-    SUBCOMMAND(filter)                    \
-    SUBCOMMAND(correlate)                 \
-    SUBCOMMAND(resample)                  \
-    SUBCOMMAND(channelize)                \
-    SUBCOMMAND(psf)                       \
-    SUBCOMMAND(phantom)                   \
-    SUBCOMMAND(simulate)                  \
-    SUBCOMMAND(info)                      \
-    SUBCOMMAND(preview)                   \
-    SUBCOMMAND(project)                   \
-    SUBCOMMAND(convert)                   \
-    SUBCOMMAND(diff)                      \
-    SUBCOMMAND(compare)                   \
-    SUBCOMMAND(process)                   \
-    SUBCOMMAND(doctor)                    \
-    SUBCOMMAND(completion)
-
 namespace convolume::cli {
 
 extern const char* const version;
@@ -44,10 +22,6 @@ int run(int argc, const char* const* argv);
 
 /// The function of the chosen subcommand: set while the command line is parsed, called afterwards.
 using Action = std::function<void()>;
-
-#define CONVOLUME_DECLARE(name) void add_##name##_command(CLI::App& app, Action& action);
-CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
-#undef CONVOLUME_DECLARE
 
 /// Replaces this process by the program `name` beside this command or on the PATH. It gets the path
 /// of this command in CONVOLUME_COMMAND. If that fails, throws Unavailable, which says what to

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/convert/command.hpp"
+// `convolume convert`: its request, and its run, which reads, converts and writes an image box by
+// box.
 
 #include <memory>
 #include <numeric>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
+#include "cli/images/image_steps.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -17,6 +22,12 @@
 namespace convolume::cli {
 
 namespace {
+
+struct ConvertRequest : ImageFiles {
+    std::vector<std::string> channel_names;  ///< empty: those of the image
+    std::string output_type;                 ///< name of a type, "same", or empty for the default
+    bool scale_output = false;
+};
 
 // Bytes of a box: two boxes of the image and two of the output are in memory.
 constexpr index_t converted_box_bytes = index_t{32} << 20;
@@ -50,87 +61,103 @@ void apply_scaling(const ImageView& values, const io::ValueScaling& scaling) {
         samples[i] = samples[i] * scaling.scale + scaling.offset;
 }
 
+class ConvertSteps : public ImageSteps {
+  public:
+    explicit ConvertSteps(const ConvertRequest& request) : ImageSteps(request), request_(request) {
+        allows_nonfinite_ = true;  // the image may hold them
+    }
+
+    void plan(const ExecutionContext&) override {
+        storage_ = {.scaled = request_.scale_output, .threads = thread_count(0)};
+        const std::string& type = request_.output_type;
+        output_metadata_.type =
+            resolve_output_type(storage_.scaled ? scaled_output_type(type, input_metadata_.type)
+                                : type.empty()  ? "same"
+                                                : type,
+                                input_metadata_.type, input_metadata_.type, Precision::float32);
+        const bool is_short =
+            size_of(input_metadata_.type) <= 2 || input_metadata_.type == PixelType::float32;
+        storage_.computed = !storage_.scaled ? output_metadata_.type
+                            : is_short       ? PixelType::float32
+                                             : PixelType::float64;
+        storage_.box_bytes = converted_box_bytes;
+        if (!applies_scaling()) output_metadata_.scaling = input_metadata_.scaling;
+        if (!request_.channel_names.empty())
+            set_channel_names(output_metadata_, request_.channel_names);
+        if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
+        storage_.place =
+            place_of_intermediate(StackFormat{output_metadata_.shape, storage_.computed,
+                                              input_metadata_.frames, input_metadata_.channels}
+                                      .bytes(),
+                                  host_limit_bytes({}), true);
+    }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        const auto copy_to = [&](ImageSink& sink) {
+            for_each_box(*reader_, sink, converted_box_bytes, context,
+                         [&](const ConstImageView& input, const ImageView& output) {
+                             convert(input, output);
+                         });
+            reader_->check_unchanged();
+        };
+        if (is_png(request_.output)) {
+            writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
+            return copy_to(*writer_);
+        }
+        auto [writer, nonfinite] = write_result(request_.output, storage_, request_.create,
+                                                output_metadata_, context, copy_to);
+        writer_ = std::move(writer);
+        nonfinite_ = nonfinite;
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        ImageSteps::tell_plan(facts);
+        if (input_metadata_.scaling)
+            facts.console.fact(
+                "values",
+                message(scaling_text(*input_metadata_.scaling),
+                        applies_scaling() ? ", which is applied" : ", which the output says too"));
+    }
+
+    void tell_result(const Facts& facts) const override {
+        ImageSteps::tell_result(facts);
+        if (nonfinite_ > 0 && size_of(output_metadata_.type) < size_of(input_metadata_.type))
+            facts.console.warning(
+                message(nonfinite_, " values of the output are NaN or infinite: those beyond ",
+                        to_string(output_metadata_.type),
+                        " have become infinite; choose --output-type same to keep them"));
+    }
+
+  private:
+    /// Returns true if values are written instead of the stored samples.
+    bool applies_scaling() const {
+        return input_metadata_.scaling &&
+               (storage_.scaled || output_metadata_.type != input_metadata_.type);
+    }
+
+    /// Converts a box of the image to the type of `output`, and counts clamped values.
+    void convert(const ConstImageView& input, const ImageView& output) {
+        ConstImageView from = input;
+        if (applies_scaling()) {
+            if (element_count(values_.shape()) < element_count(input.shape))
+                values_ = Volume(input.shape, PixelType::float64);
+            const ImageView values{values_.view().data, values_.type(), input.shape,
+                                   contiguous_strides(input.shape)};
+            static_cast<void>(convert_pixels(input, values));
+            apply_scaling(values, *input_metadata_.scaling);
+            from = values;
+        }
+        const ClampCount clamped = convert_pixels(from, output);
+        executed_.clamped_low += clamped.low;
+        executed_.clamped_high += clamped.high;
+    }
+
+    const ConvertRequest& request_;
+    ResultStorage storage_;
+    Volume values_;  ///< values of a box, if scaling is applied
+};
+
 }  // namespace
-
-bool ConvertSteps::applies_scaling() const {
-    return input_metadata_.scaling &&
-           (storage_.scaled || output_metadata_.type != input_metadata_.type);
-}
-
-void ConvertSteps::plan(const ExecutionContext&) {
-    storage_ = {.scaled = request_.scale_output, .threads = thread_count(0)};
-    const std::string& type = request_.output_type;
-    output_metadata_.type =
-        resolve_output_type(storage_.scaled ? scaled_output_type(type, input_metadata_.type)
-                            : type.empty()  ? "same"
-                                            : type,
-                            input_metadata_.type, input_metadata_.type, Precision::float32);
-    const bool is_short =
-        size_of(input_metadata_.type) <= 2 || input_metadata_.type == PixelType::float32;
-    storage_.computed = !storage_.scaled ? output_metadata_.type
-                        : is_short       ? PixelType::float32
-                                         : PixelType::float64;
-    storage_.box_bytes = converted_box_bytes;
-    if (!applies_scaling()) output_metadata_.scaling = input_metadata_.scaling;
-    if (!request_.channel_names.empty())
-        set_channel_names(output_metadata_, request_.channel_names);
-    if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
-    storage_.place =
-        place_of_intermediate(StackFormat{output_metadata_.shape, storage_.computed,
-                                          input_metadata_.frames, input_metadata_.channels}
-                                  .bytes(),
-                              host_limit_bytes({}), true);
-}
-
-void ConvertSteps::tell_plan(const Facts& facts) const {
-    ImageSteps::tell_plan(facts);
-    if (input_metadata_.scaling)
-        facts.console.fact("values", message(scaling_text(*input_metadata_.scaling),
-                                             applies_scaling() ? ", which is applied"
-                                                               : ", which the output says too"));
-}
-
-void ConvertSteps::convert(const ConstImageView& input, const ImageView& output) {
-    ConstImageView from = input;
-    if (applies_scaling()) {
-        if (element_count(values_.shape()) < element_count(input.shape))
-            values_ = Volume(input.shape, PixelType::float64);
-        const ImageView values{values_.view().data, values_.type(), input.shape,
-                               contiguous_strides(input.shape)};
-        static_cast<void>(convert_pixels(input, values));
-        apply_scaling(values, *input_metadata_.scaling);
-        from = values;
-    }
-    const ClampCount clamped = convert_pixels(from, output);
-    executed_.clamped_low += clamped.low;
-    executed_.clamped_high += clamped.high;
-}
-
-void ConvertSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    const auto copy_to = [&](ImageSink& sink) {
-        for_each_box(
-            *reader_, sink, converted_box_bytes, context,
-            [&](const ConstImageView& input, const ImageView& output) { convert(input, output); });
-        reader_->check_unchanged();
-    };
-    if (is_png(request_.output)) {
-        writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
-        return copy_to(*writer_);
-    }
-    auto [writer, nonfinite] = write_result(request_.output, storage_, request_.create,
-                                            output_metadata_, context, copy_to);
-    writer_ = std::move(writer);
-    nonfinite_ = nonfinite;
-}
-
-void ConvertSteps::tell_result(const Facts& facts) const {
-    ImageSteps::tell_result(facts);
-    if (nonfinite_ > 0 && size_of(output_metadata_.type) < size_of(input_metadata_.type))
-        facts.console.warning(
-            message(nonfinite_, " values of the output are NaN or infinite: those beyond ",
-                    to_string(output_metadata_.type),
-                    " have become infinite; choose --output-type same to keep them"));
-}
 
 void add_convert_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(

@@ -1,88 +1,306 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/correlate/command.hpp"
+// `convolume correlate` as the steps of a run: signals stream from a file through a
+// CorrelationBank, and a table of peaks is written.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/app.hpp"
+#include "cli/correlate/peak_table.hpp"
+#include "cli/filter/files.hpp"
+#include "cli/filter/report.hpp"
+#include "cli/signals/signal_steps.hpp"
+#include "cli/text/extents.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/correlation.hpp"
 #include "convolume/image_file.hpp"
+#include "signals/option_table.hpp"
 
 namespace convolume::cli {
 
-void CorrelateSteps::open(const ExecutionContext& context) {
-    open_signal();
-    rate_hz_ = request_.rate_hz ? request_.rate_hz : signal_info_.sampling_rate_hz;
-    templates_ = read_filters(request_.templates, request_.template_files, *context.timeline);
+namespace {
+
+/// The request of the command line.
+struct CorrelateRequest : SignalRequest {
+    std::vector<std::string> templates;
+    std::string series;  ///< file of the SNR of every template and position; empty for none
+    CorrelationOptions options;
+    ChirpBankOptions chirps;  ///< chirps instead of templates, if they have samples
+    EngineChoice engines;
+    io::OpenSignalOptions template_files;
+    std::optional<double> rate_hz;  ///< sampling rate of the signal
+
+    RunFiles files() const {
+        RunFiles files = SignalRequest::files();
+        files.outputs.push_back(series);
+        files.inputs.insert(files.inputs.end(), templates.begin(), templates.end());
+        return files;
+    }
+};
+
+void add_inputs(CLI::App& app, CorrelateRequest& request) {
+    add_signal(app, request);
+    app.add_option("TEMPLATES", request.templates,
+                   "Files, each with one template (1D) or several (templates × samples)");
+    const char* group = groups::input;
+    add_parsed(app, "--taps", request.template_files.raw_samples, parse_positive<index_t>, "M",
+               "Samples per template in raw TEMPLATES")
+        ->group(group);
+    add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
+               "Sampling rate of SIGNAL, for times and chirps (default: the one that a WAV file "
+               "names)")
+        ->group(group);
 }
 
-ChirpBank CorrelateSteps::chirp_bank() const {
-    if (request_.chirps.samples == 0) return {};
-    ChirpBankOptions options = request_.chirps;
-    options.rate_hz = rate_hz_.value_or(1);
-    return convolume::chirp_bank(options);
+/// Parses "A:B", or "A" for A:A.
+std::pair<double, double> parse_numbers(std::string_view option, const std::string& text) {
+    const std::size_t colon = text.find(':');
+    const double first = parse_number(option, text.substr(0, colon));
+    return {first,
+            colon == std::string::npos ? first : parse_number(option, text.substr(colon + 1))};
 }
 
-void CorrelateSteps::plan(const ExecutionContext&) {
-    ChirpBank chirps = chirp_bank();
-    std::vector<ConstImageView> views;
-    for (const FilterFile& file : templates_) views.push_back(file.taps.view());
-    if (!chirps.chirps.empty()) views.push_back(chirps.templates.view());
-    CorrelationOptions options = request_.options;
-    options.keeps_series = !request_.series.empty();
-    bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, views, options,
-                  request_.engines, signal_info_.type);
-    for (FilterFile& file : templates_) file.taps = {};  // the bank has a copy
-    series_dims_ =
-        cli::result_dims(signal_info_, templates_, bank_->filter_bank(), options.filters);
-    if (options.keeps_series && !signal_info_.length_known() && bank_->filter_bank().filters() > 1)
+void add_chirps(CLI::App& app, ChirpBankOptions& chirps) {
+    const char* group = "Chirps instead of TEMPLATES";
+    CLI::Option* const samples =
+        add_parsed(app, "--chirps", chirps.samples, parse_positive<index_t>, "N",
+                   "Correlate with chirps of N samples")
+            ->group(group);
+    add_parsed(app, "--frequencies", chirps.frequency_hz, parse_numbers, "A:B",
+               "Their frequencies in the middle, in Hz (without --rate in cycles per sample)")
+        ->group(group)
+        ->needs(samples);
+    add_parsed(app, "--drifts", chirps.drift_hz_per_s, parse_numbers, "A:B",
+               "Derivatives of the frequency, in Hz per second (default 0)")
+        ->group(group)
+        ->needs(samples);
+    add_parsed(app, "--mismatch", chirps.mismatch, parse_number, "M",
+               "Largest fraction of the SNR that a chirp loses between two of them (default 0.03)")
+        ->group(group)
+        ->needs(samples);
+}
+
+void add_computation(CLI::App& app, CorrelateRequest& request) {
+    const char* group = groups::method;
+    CorrelationOptions& options = request.options;
+    add_options(app, group, options, {"noise", "noise_block", "threshold", "window", "position"});
+    app.get_option("--noise")->excludes(app.get_option("--noise-block"));
+    app.add_flag("--per-template", options.per_template,
+                 "Find the peaks of each template by itself; else an event gives one peak, of the "
+                 "template that fits best")
+        ->group(group);
+    add_options(app, group, options.filters, {"mode", "nan"});
+}
+
+void add_execution(CLI::App& app, CorrelateRequest& request) {
+    const char* group = groups::machine;
+    FilterOptions& options = request.options.filters;
+    add_options(app, group, options, {"method", "segment", "precision", "chunk"});
+    add_device_option(app, group, request.engines);
+    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
+    add_options(app, group, options, {"max_host_bytes"});
+    add_options(app, group, request.engines, {"threads"});
+}
+
+void add_output(CLI::App& app, CorrelateRequest& request) {
+    const char* group = groups::output;
+    app.add_option("-o,--output", request.output,
+                   "The table of peaks: .csv, .json, or - for CSV on standard output")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option("--snr", request.series,
+                   "Also write the SNR of every template and position: .npy, .h5, .h5:/dataset, "
+                   ".wav, .f32, .c64, …")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    add_run_options(app, group, request.run);
+}
+
+void check_request(const CorrelateRequest& request) {
+    require_output(request.output, request.run);
+    if (!request.output.empty()) table_format(request.output);
+    if (request.series == standard_stream)
+        throw InvalidArgument("--snr is not written to standard output; name a file");
+    if (request.templates.empty() == (request.chirps.samples == 0))
+        throw InvalidArgument(request.templates.empty()
+                                  ? "nothing says what to look for; name files of templates, or "
+                                    "give --chirps"
+                                  : "templates and --chirps are two banks; leave out one of them");
+    if (request.rate_hz && !(*request.rate_hz > 0))
+        throw InvalidArgument(message("--rate is a number of Hz above 0, not ", *request.rate_hz));
+    check_standard_input(request);
+    if (request.writes_stdout() && !request.run.dry_run && request.run.json)
         throw InvalidArgument(
-            message("the SNR of ", bank_->filter_bank().filters(),
-                    " templates and a signal of unknown length cannot be stored: give one "
-                    "template, or a file of samples"));
-    table_.emplace(request_.output.empty() ? TableFormat::csv : table_format(request_.output),
-                   rate_hz_, std::move(chirps.chirps));
+            "both peaks and --json would go to standard output; leave out one of them");
 }
 
-WorkAmount CorrelateSteps::work() const {
-    if (!signal_info_.length_known()) return {0, "sample"};
-    const FilterBank& filters = bank_->filter_bank();
-    return {static_cast<double>(signal_info_.signals()) * static_cast<double>(filters.filters()) *
-                static_cast<double>(filters.range().count()),
-            "sample"};
-}
+class CorrelateSteps : public SignalSteps {
+  public:
+    explicit CorrelateSteps(const CorrelateRequest& request)
+        : SignalSteps(request), request_(request) {}
 
-void CorrelateSteps::create_series() {
-    if (request_.series.empty()) return;
-    io::CreateSignalOptions create;
-    create.overwrite = request_.create.overwrite;
-    create.software = software_name();
-    create.sampling_rate_hz = rate_hz_;
-    series_ = io::create_signal(request_.series, series_dims_,
-                                io::sample_type_of(bank_->filter_bank().result_type()), create);
-}
+    void open(const ExecutionContext& context) override {
+        open_signal();
+        rate_hz_ = request_.rate_hz ? request_.rate_hz : signal_info_.sampling_rate_hz;
+        templates_ = read_filters(request_.templates, request_.template_files, *context.timeline);
+    }
 
-void CorrelateSteps::add_text(const std::string& text) {
-    if (request_.writes_stdout())
-        write_stdout(text);
-    else
-        text_ += text;
-}
+    void plan(const ExecutionContext&) override {
+        ChirpBank chirps = chirp_bank();
+        std::vector<ConstImageView> views;
+        for (const FilterFile& file : templates_) views.push_back(file.taps.view());
+        if (!chirps.chirps.empty()) views.push_back(chirps.templates.view());
+        CorrelationOptions options = request_.options;
+        options.keeps_series = !request_.series.empty();
+        bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, views, options,
+                      request_.engines, signal_info_.type);
+        for (FilterFile& file : templates_) file.taps = {};  // the bank has a copy
+        series_dims_ =
+            cli::result_dims(signal_info_, templates_, bank_->filter_bank(), options.filters);
+        if (options.keeps_series && !signal_info_.length_known() &&
+            bank_->filter_bank().filters() > 1)
+            throw InvalidArgument(
+                message("the SNR of ", bank_->filter_bank().filters(),
+                        " templates and a signal of unknown length cannot be stored: give one "
+                        "template, or a file of samples"));
+        table_.emplace(request_.output.empty() ? TableFormat::csv : table_format(request_.output),
+                       rate_hz_, std::move(chirps.chirps));
+    }
 
-void CorrelateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    create_series();
-    run_to_end(context, "peaks", [&](const ExecutionContext& recorded) {
-        FileSource source(*reader_, recorded.timeline);
-        std::optional<FileSink> sink;
-        if (series_) sink.emplace(*series_, nullptr, bank_->filter_bank(), recorded.timeline);
-        add_text(table_->header());
-        executed_ = bank_->execute(
-            source, [&](std::span<const CorrelationPeak> peaks) { add_text(table_->rows(peaks)); },
-            sink ? &*sink : nullptr, recorded);
-        add_text(table_->footer());
-        if (sink) series_dims_.back() = sink->samples();
+    WorkAmount work() const override {
+        if (!signal_info_.length_known()) return {0, "sample"};
+        const FilterBank& filters = bank_->filter_bank();
+        return {static_cast<double>(signal_info_.signals()) *
+                    static_cast<double>(filters.filters()) *
+                    static_cast<double>(filters.range().count()),
+                "sample"};
+    }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        create_series();
+        run_to_end(context, "peaks", [&](const ExecutionContext& recorded) {
+            FileSource source(*reader_, recorded.timeline);
+            std::optional<FileSink> sink;
+            if (series_) sink.emplace(*series_, nullptr, bank_->filter_bank(), recorded.timeline);
+            add_text(table_->header());
+            executed_ = bank_->execute(
+                source,
+                [&](std::span<const CorrelationPeak> peaks) { add_text(table_->rows(peaks)); },
+                sink ? &*sink : nullptr, recorded);
+            add_text(table_->footer());
+            if (sink) series_dims_.back() = sink->samples();
+        });
+    }
+
+    void commit() override {
+        if (series_) series_->commit();
+        if (!request_.writes_stdout()) io::write_whole_file(request_.output, text_);
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        SignalSteps::tell_plan(facts);
+        const FilterBank& filters = bank_->filter_bank();
+        facts.json["input"]["rate_hz"] = nullptr;
+        if (rate_hz_) facts.json["input"]["rate_hz"] = *rate_hz_;
+        facts.json["templates"] = {{"count", filters.filters()}, {"samples", filters.taps()}};
+        tell_filters(facts, "bank", "templates", templates_);
+        if (request_.chirps.samples > 0)
+            facts.console.fact("bank", message(filters.filters(), " chirps of ",
+                                               request_.chirps.samples, " samples"));
+        report_plan(facts.console, request_.run, filters.plan().to_string(),
+                    plan_line(filters.plan(), signal_info_.length_known()));
+        facts.json["plan"] = plan_json(filters.plan());
+        facts.json["plan"]["window"] = bank_->window();
+    }
+
+    void tell_output(const Facts& facts) const override {
+        SignalSteps::tell_output(facts);
+        const bool is_done = !request_.run.dry_run;
+        using Value = nlohmann::ordered_json;
+        const index_t peaks = table_->peaks();
+        facts.json["output"] = {
+            {"file", request_.output.empty() ? Value() : Value(request_.output)},
+            {"peaks", is_done ? Value(peaks) : Value()},
+            {"strongest", is_done && peaks > 0 ? Value(table_->strongest()) : Value()}};
+        if (request_.series.empty()) return;
+        if (series_)
+            facts.console.fact("output", message(request_.series, ": ", extents_text(series_dims_),
+                                                 ' ', to_string(result_type())));
+        facts.json["output"]["snr"] = {{"file", request_.series},
+                                       {"shape", extents_json(series_dims_)}};
+    }
+
+  private:
+    PixelType result_type() const override { return bank_->filter_bank().result_type(); }
+    std::vector<index_t> result_dims() const override { return series_dims_; }
+    std::string result_text() const override {
+        if (request_.run.dry_run)
+            return message("peaks of SNR ", request_.options.threshold, " in windows of ",
+                           bank_->window(), " positions");
+        const index_t peaks = table_->peaks();
+        return message(peaks, peaks == 1 ? " peak" : " peaks",
+                       peaks > 0 ? message(", SNR up to ", table_->strongest()) : "");
+    }
+
+    ChirpBank chirp_bank() const {
+        if (request_.chirps.samples == 0) return {};
+        ChirpBankOptions options = request_.chirps;
+        options.rate_hz = rate_hz_.value_or(1);
+        return convolume::chirp_bank(options);
+    }
+
+    void create_series() {
+        if (request_.series.empty()) return;
+        io::CreateSignalOptions create;
+        create.overwrite = request_.create.overwrite;
+        create.software = software_name();
+        create.sampling_rate_hz = rate_hz_;
+        series_ = io::create_signal(request_.series, series_dims_,
+                                    io::sample_type_of(bank_->filter_bank().result_type()), create);
+    }
+
+    void add_text(const std::string& text) {
+        if (request_.writes_stdout())
+            write_stdout(text);
+        else
+            text_ += text;
+    }
+
+    const CorrelateRequest& request_;
+    std::optional<double> rate_hz_;
+    std::vector<FilterFile> templates_;
+    std::optional<CorrelationBank> bank_;
+    std::optional<PeakTable> table_;
+    std::string text_;  ///< table, unless it goes to standard output
+    std::unique_ptr<io::SignalWriter> series_;
+    std::vector<index_t> series_dims_;
+};
+
+}  // namespace
+
+void add_correlate_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "correlate", "Find templates in long 1D signals: matched filters and their peaks");
+    auto request = std::make_shared<CorrelateRequest>();
+    set_examples(
+        *command,
+        {"convolume correlate signal.npy templates.npy -o peaks.csv --noise-block 4000",
+         "convolume correlate music.wav -o peaks.json --chirps 512 --frequencies 400:500"});
+    add_inputs(*command, *request);
+    add_computation(*command, *request);
+    add_chirps(*command, request->chirps);
+    add_execution(*command, *request);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        request->template_files.raw_type = request->signal_file.raw_type;
+        check_request(*request);
+        action = [request] { run_steps<CorrelateSteps>(*request); };
     });
-}
-
-void CorrelateSteps::commit() {
-    if (series_) series_->commit();
-    if (!request_.writes_stdout()) io::write_whole_file(request_.output, text_);
 }
 
 }  // namespace convolume::cli

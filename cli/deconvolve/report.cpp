@@ -9,6 +9,7 @@
 #include "cli/run/errors.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "deconvolve/report_table.hpp"
 #include "operations/warnings/restoration.hpp"
 
 namespace convolume::cli {
@@ -136,24 +137,6 @@ Json method_json(const DeconvolveOptions& options) {
             {"offset", or_else(options.offset, "auto")}};
 }
 
-/// Returns what was found of any volume.
-Json volume_json(const DeconvolveReport& volume) {
-    return {{"iterations", volume.iterations},
-            {"likelihood", volume.last.likelihood},
-            {"residual", volume.last.residual},
-            {"coarse_iterations", volume.coarse_iterations},
-            {"restarts", volume.restarts},
-            {"background", volume.background},
-            {"background_error", or_else(volume.background_error)},
-            {"offset", volume.photons.offset},
-            {"offset_error", or_else(volume.offset_error)},
-            {"darkest", or_else(volume.darkest)},
-            {"negative_pixels", volume.negative_pixels},
-            {"misfit", or_else(volume.misfit)},
-            {"missing_pixels", volume.missing_pixels},
-            {"saturated_pixels", volume.saturated_pixels}};
-}
-
 }  // namespace
 
 std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options) {
@@ -262,13 +245,12 @@ void DeconvolveSteps::tell_volume(const Facts& facts, index_t number) const {
                                        volume.searched, ", gain ", gain));
     const auto at = place_of(number);
     Json json{{"frame", at.frame}, {"channel", at.channel}};
-    json.update(volume_json(volume));
-    const bool is_rlgc = uses_option(options_.method, "consensus");
-    if (has_tv) json["tv"] = volume.tv_weight;
-    if (is_rlgc) json["consenting"] = volume.last.consenting;
-    if (!is_rlgc && volume.searched > 0) json["searched"] = volume.searched;
-    if (volume.searched > 0 || is_rlgc || options_.splits > 0 || (has_tv && !options_.tv_weight))
-        json["gain"] = volume.photons.gain;
+    for_each_fact(volume, [&](const char* name, const auto& value, const char*, const char*) {
+        if constexpr (requires { value.has_value(); })
+            json[name] = or_else(value);
+        else
+            json[name] = value;
+    });
     facts.json["report"]["volumes"].push_back(std::move(json));
 }
 

@@ -1,65 +1,262 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/filter/command.hpp"
+// `convolume filter`: signals stream from file to file through a FilterBank.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/app.hpp"
+#include "cli/filter/files.hpp"
+#include "cli/filter/live.hpp"
+#include "cli/filter/report.hpp"
+#include "cli/filter/request.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/signals/signal_steps.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/filter_bank.hpp"
 
 namespace convolume::cli {
 
-void FilterSteps::open(const ExecutionContext& context) {
-    open_signal();
-    filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
-}
+namespace {
 
-void FilterSteps::plan(const ExecutionContext&) {
-    std::vector<ConstImageView> filters;
-    for (const FilterFile& file : filters_) filters.push_back(file.taps.view());
-    bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, filters,
-                  request_.options, request_.engines, signal_info_.type);
-    for (FilterFile& file : filters_) file.taps = {};  // the bank has a copy of the taps
-    result_dims_ = cli::result_dims(signal_info_, filters_, *bank_, request_.options);
-    check_rows();
-}
+class FilterSteps : public SignalSteps {
+  public:
+    explicit FilterSteps(const FilterRequest& request) : SignalSteps(request), request_(request) {}
 
-void FilterSteps::check_rows() const {
-    const index_t rows = signal_info_.signals() * bank_->filters();
-    if (rows > 1 && (request_.reads_stdin() || request_.writes_stdout()))
-        throw InvalidArgument(
-            message("standard input and output hold one signal and one result, "
-                    "and here are ",
-                    signal_info_.signals(), " signals and ", bank_->filters(),
-                    " filters; give one of each, or name files"));
-}
-
-WorkAmount FilterSteps::work() const {
-    if (!signal_info_.length_known()) return {0, "sample"};
-    return {static_cast<double>(signal_info_.signals()) * static_cast<double>(bank_->filters()) *
-                static_cast<double>(bank_->range().count()),
-            "sample"};
-}
-
-void FilterSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
-    if (rate_hz) *rate_hz /= static_cast<double>(request_.options.window.length);
-    create_results(result_dims_, bank_->result_type(), rate_hz);
-    if (!request_.positions.empty()) {
-        io::CreateSignalOptions create = request_.create;
-        create.software = software_name();
-        create.stored.reset();
-        positions_ =
-            io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
+    void open(const ExecutionContext& context) override {
+        open_signal();
+        filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
     }
-    run_to_end(context, "results", [&](const ExecutionContext& recorded) {
-        FileSource source(*reader_, recorded.timeline);
-        FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);
-        executed_ = bank_->execute(source, sink, recorded);
-        result_dims_.back() = sink.samples();
-    });
-    count_clamped();
+
+    void plan(const ExecutionContext&) override {
+        std::vector<ConstImageView> filters;
+        for (const FilterFile& file : filters_) filters.push_back(file.taps.view());
+        bank_.emplace(SignalShape{signal_info_.signals(), signal_info_.samples()}, filters,
+                      request_.options, request_.engines, signal_info_.type);
+        for (FilterFile& file : filters_) file.taps = {};  // the bank has a copy of the taps
+        result_dims_ = cli::result_dims(signal_info_, filters_, *bank_, request_.options);
+        check_rows();
+    }
+
+    WorkAmount work() const override {
+        if (!signal_info_.length_known()) return {0, "sample"};
+        return {static_cast<double>(signal_info_.signals()) *
+                    static_cast<double>(bank_->filters()) *
+                    static_cast<double>(bank_->range().count()),
+                "sample"};
+    }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
+        if (rate_hz) *rate_hz /= static_cast<double>(request_.options.window.length);
+        create_results(result_dims_, bank_->result_type(), rate_hz);
+        if (!request_.positions.empty()) {
+            io::CreateSignalOptions create = request_.create;
+            create.software = software_name();
+            create.stored.reset();
+            positions_ =
+                io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
+        }
+        run_to_end(context, "results", [&](const ExecutionContext& recorded) {
+            FileSource source(*reader_, recorded.timeline);
+            FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);
+            executed_ = bank_->execute(source, sink, recorded);
+            result_dims_.back() = sink.samples();
+        });
+        count_clamped();
+    }
+
+    void commit() override {
+        if (positions_) positions_->commit();
+        SignalSteps::commit();
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        SignalSteps::tell_plan(facts);
+        facts.json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
+        tell_filters(facts, "filters", "filters", filters_);
+        report_plan(facts.console, request_.run, bank_->plan().to_string(),
+                    plan_line(bank_->plan(), signal_info_.length_known()));
+        facts.json["plan"] = plan_json(bank_->plan());
+    }
+
+    void tell_output(const Facts& facts) const override {
+        SignalSteps::tell_output(facts);
+        auto& output = facts.json["output"];
+        output["range"] = {bank_->range().begin, bank_->range().end};
+        if (!is_end_known()) output["range"][1] = nullptr;
+        if (request_.positions.empty()) return;
+        facts.console.fact(
+            "output", message(request_.positions, ": positions of the peaks in the signal, int64"));
+        output["positions"] = request_.positions;
+    }
+
+  private:
+    /// Throws InvalidArgument if a pipe would carry more than one signal or result.
+    void check_rows() const {
+        const index_t rows = signal_info_.signals() * bank_->filters();
+        if (rows > 1 && (request_.reads_stdin() || request_.writes_stdout()))
+            throw InvalidArgument(
+                message("standard input and output hold one signal and one result, "
+                        "and here are ",
+                        signal_info_.signals(), " signals and ", bank_->filters(),
+                        " filters; give one of each, or name files"));
+    }
+
+    PixelType result_type() const override { return bank_->result_type(); }
+    std::vector<index_t> result_dims() const override { return result_dims_; }
+    std::string result_text() const override {
+        std::string text =
+            message(SignalSteps::result_text(), ", of samples ", bank_->range().begin, " … ");
+        if (is_end_known()) text += message(bank_->range().end - 1, ' ');
+        return text + "of the full result";
+    }
+
+    bool is_end_known() const { return signal_info_.length_known() || request_.options.range; }
+
+    const FilterRequest& request_;
+    std::unique_ptr<io::SignalWriter> positions_;  ///< writer of --positions, or null
+    std::vector<FilterFile> filters_;
+    std::optional<FilterBank> bank_;
+    std::vector<index_t> result_dims_;
+};
+void add_inputs(CLI::App& app, FilterRequest& request) {
+    add_signal(app, request);
+    app.add_option("FILTERS", request.filters,
+                   "One or more files, each with one filter (1D) or several (filters × taps)")
+        ->required();
+    add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
+               "Taps per filter in raw FILTERS")
+        ->group(groups::input);
 }
 
-void FilterSteps::commit() {
-    if (positions_) positions_->commit();
-    SignalSteps::commit();
+void add_computation(CLI::App& app, FilterOptions& options) {
+    const char* group = groups::method;
+    add_options(app, group, options, {"mode", "range", "origin", "post", "window", "nan"});
+    app.get_option("--range")->excludes(app.get_option("--mode"));
+}
+
+void add_execution(CLI::App& app, FilterRequest& request) {
+    const char* group = groups::machine;
+    FilterOptions& options = request.options;
+    add_options(app, group, options, {"method", "segment", "precision", "chunk"});
+    add_device_option(app, group, request.engines);
+    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
+    add_options(app, group, options, {"max_host_bytes"});
+    add_options(app, group, request.engines, {"threads"});
+}
+
+bool parse_pipe_format(std::string_view text) {
+    if (text == "raw" || text == "wav") return text == "wav";
+    throw InvalidArgument(message("'", text, "' is no format of pipes: use raw or wav"));
+}
+
+/// Adds the options of live signals, which exclude those of signals that are there as a whole.
+void add_live(CLI::App& app, FilterRequest& request) {
+    const char* group = "Live signals, from standard input to standard output";
+    CLI::Option* latency =
+        add_parsed(
+            app, "--latency", request.live.latency, parse_positive<index_t>, "N",
+            "Filter blocks of N samples (32 to 4096) as they arrive, and write each at once. "
+            "SIGNAL and OUT are -: frames of raw samples or WAV")
+            ->group(group);
+    for (const char* other :
+         {"--range", "--origin", "--post", "--window", "--nan", "--method", "--segment", "--chunk",
+          "--device", "--max-gpu-mem", "--fft", "--max-host-mem", "--signals"})
+        latency->excludes(app.get_option(other));
+    add_parsed(app, "--channels", request.live.channels, parse_positive<index_t>, "N",
+               "Channels of raw samples, frame by frame (default 1)")
+        ->group(group)
+        ->needs(latency);
+    app.add_flag("--matrix", request.live.is_matrix,
+                 "FILTERS are outputs × channels filters; an output sums its filtered channels")
+        ->group(group)
+        ->needs(latency);
+    add_parsed(app, "--pipe-format", request.live.is_wav, parse_pipe_format, "raw|wav",
+               "Format of standard output (default: that of the signal)")
+        ->group(group)
+        ->needs(latency);
+}
+
+void add_output(CLI::App& app, FilterRequest& request) {
+    const char* group = groups::output;
+    app.add_option(
+           "-o,--output", request.output,
+           "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, or "
+           "- for raw samples on standard output")
+        ->type_name("OUT")
+        ->group(group);
+    add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
+               "float32|float16|bfloat16|int16|ci16|…",
+               "How samples are stored on standard output, in .raw, .npy and .wav files; integers "
+               "are rounded and clamped (default: the result's type; float32 in .wav)")
+        ->group(group);
+    add_parsed(
+        app, "--rate", request.create.sampling_rate_hz, parse_number, "HZ",
+        "Sampling rate that a .wav file names (default: the signal's, divided by the window)")
+        ->group(group);
+    app.add_option("--positions", request.positions,
+                   "Positions of the peaks: indices of the signal's samples, int64: .npy, "
+                   ".h5[:/dataset] or .i64")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    add_run_options(app, group, request.run);
+}
+
+void check_live(const FilterRequest& request) {
+    if (!request.live.latency) return;
+    if (!request.reads_stdin() || (!request.writes_stdout() && !request.run.dry_run))
+        throw InvalidArgument(
+            "--latency is for live signals, from standard input to standard output: give - for "
+            "SIGNAL and for OUT, or leave --latency out");
+    if (request.options.mode == Mode::valid)
+        throw InvalidArgument(
+            "results of --latency begin with the first sample: --mode is same, "
+            "or full for the end, too");
+    if (!request.positions.empty())
+        throw InvalidArgument("--latency finds no peaks; leave --positions out");
+}
+
+void check_request(const FilterRequest& request) {
+    require_output(request.output, request.run);
+    if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
+        throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
+    if (request.positions == standard_stream)
+        throw InvalidArgument("--positions are not written to standard output; name a file");
+    check_live(request);
+    if (request.create.sampling_rate_hz && !request.live.latency && !request.output.empty() &&
+        !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
+        throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
+    check_standard_input(request);
+    check_standard_output(request);
+}
+
+}  // namespace
+
+void add_filter_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("filter", "Filter long 1D signals with a bank of filters");
+    auto request = std::make_shared<FilterRequest>();
+    set_examples(*command,
+                 {"convolume filter signal.npy filters.npy -o filtered.npy",
+                  "convolume filter signal.npy filters.npy --window peak:256 -o peaks.npy"});
+    add_inputs(*command, *request);
+    add_computation(*command, request->options);
+    add_execution(*command, *request);
+    add_output(*command, *request);
+    add_live(*command, *request);
+    command->callback([request, &action] {
+        request->filter_files.raw_type = request->signal_file.raw_type;
+        check_request(*request);
+        action = [request] {
+            request->live.latency ? run_steps<LiveSteps>(*request)
+                                  : run_steps<FilterSteps>(*request);
+        };
+    });
 }
 
 }  // namespace convolume::cli

@@ -8,7 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "cli/filter/command.hpp"
+#include "cli/filter/files.hpp"
+#include "cli/filter/request.hpp"
+#include "cli/run/run.hpp"
 #include "convolume/frame_pipe.hpp"
 #include "convolume/stream_filter.hpp"
 

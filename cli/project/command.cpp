@@ -1,18 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/project/command.hpp"
+// `convolume project`: its request, and its run, which reads the image box by box and writes each
+// part of the projection as soon as it is complete.
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <numeric>
+#include <utility>
 
+#include "cli/app.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/images/image_steps.hpp"
 #include "cli/picture/gray_png.hpp"
+#include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
-// Number of samples of a box. Their float64 sums take 64 MiB.
-constexpr index_t box_samples = index_t{8} << 20;
+enum class ProjectionKind { max, mean, sum };
+
+constexpr std::pair<const char*, ProjectionKind> projections[] = {
+    {"max", ProjectionKind::max}, {"mean", ProjectionKind::mean}, {"sum", ProjectionKind::sum}};
+
+const char* to_string(ProjectionKind by) {
+    return projections[static_cast<std::size_t>(by)].first;
+}
+
+ProjectionKind parse_kind(std::string_view option, const std::string& text) {
+    for (const auto& [name, kind] : projections)
+        if (text == name) return kind;
+    throw InvalidArgument(message(option, " is max, mean or sum, not \"", text, "\"; choose one"));
+}
+
+struct ProjectRequest : ImageFiles {
+    int axis = 0;
+    ProjectionKind by = ProjectionKind::max;
+};
+
+/// Returns the extents of `shape` without `axis`: one plane, whose rows are the slower remaining
+/// axis and whose columns are the faster one, as in NumPy.
+Shape3 without_axis(const Shape3& shape, int axis) {
+    if (axis == 0) return {1, shape.y, shape.x};
+    return {1, shape.z, axis == 1 ? shape.x : shape.y};
+}
+
+/// The projection of a region of a volume, to which samples are added box by box, in float64. A NaN
+/// along the axis makes the result NaN, as in NumPy.
+class Reduction {
+  public:
+    /// `box` and `region` have the largest extents that are added and projected at a time.
+    Reduction(const ProjectRequest& request, const Shape3& box, const Shape3& region)
+        : request_(request),
+          samples_(box, PixelType::float64),
+          values_(without_axis(region, request.axis), PixelType::float64) {}
+
+    /// Begins the projection of a region with these extents.
+    void begin(const Shape3& region) {
+        region_ = region;
+        std::fill_n(values_.elements<double>(), element_count(without_axis(region, request_.axis)),
+                    is_max() ? -std::numeric_limits<double>::infinity() : 0);
+    }
+
+    /// Adds a box at an offset in the region.
+    void add(const ConstImageView& box, const Index3& offset) {
+        const ImageView samples = subview(samples_.view(), {{0, 0, 0}, box.shape});
+        static_cast<void>(convert_pixels(box, samples));
+        // The region without the axis has the memory layout of the result.
+        Shape3 flat = region_;
+        flat[request_.axis] = 1;
+        Index3 strides = contiguous_strides(flat);
+        strides[request_.axis] = 0;
+        for (index_t z = 0; z < box.shape.z; ++z)
+            for (index_t y = 0; y < box.shape.y; ++y) {
+                const auto* row = static_cast<const double*>(samples.at(z, y, 0));
+                double* result = values_.elements<double>() + (offset.z + z) * strides.z +
+                                 (offset.y + y) * strides.y;
+                for (index_t x = 0; x < box.shape.x; ++x, result += strides.x)
+                    if (!is_max())
+                        *result += row[x];
+                    else if (row[x] > *result || std::isnan(row[x]))
+                        *result = row[x];
+            }
+    }
+
+    /// Returns the projection, which is not rounded.
+    ConstImageView result() {
+        const Shape3 shape = without_axis(region_, request_.axis);
+        auto* const values = values_.elements<double>();
+        if (request_.by == ProjectionKind::mean)
+            std::transform(values, values + element_count(shape), values, [&](double sum) {
+                return sum / static_cast<double>(region_[request_.axis]);
+            });
+        return {values, PixelType::float64, shape, contiguous_strides(shape)};
+    }
+
+  private:
+    bool is_max() const { return request_.by == ProjectionKind::max; }
+
+    const ProjectRequest& request_;
+    Volume samples_;  ///< samples of a box
+    Volume values_;
+    Shape3 region_;
+};
+
+// Number of samples of a box, whose float64 values take 8 MiB.
+constexpr index_t box_samples = index_t{1} << 20;
 
 /// Returns the extents of boxes to read: whole planes, or else rows, in whole pieces of the file.
 Shape3 box_of(const StackFormat& image) {
@@ -32,7 +128,7 @@ Shape3 box_of(const StackFormat& image) {
 /// Makes the metadata of an image those of its projection.
 void project_metadata(io::ImageMetadata& image, int axis, ProjectionKind by) {
     image.shape = without_axis(image.shape, axis);
-    image.type = projected_type(by, image.type);
+    if (by != ProjectionKind::max) image.type = PixelType::float32;
     auto& size = image.voxel_size_um;
     size = {std::nullopt, axis == 0 ? size[1] : size[0], axis == 2 ? size[1] : size[2]};
     std::erase_if(image.axes, [](char letter) { return letter != 'T' && letter != 'C'; });
@@ -64,74 +160,135 @@ Box3 projected_box(const Box3& region, int axis) {
     return {{0, region.begin[row], region.begin[column]}, {1, region.end[row], region.end[column]}};
 }
 
+int parse_axis(std::string_view option, const std::string& text) {
+    for (int axis = 0; axis < 3; ++axis)
+        if (text == axis_name(axis)) return axis;
+    throw InvalidArgument(message(option, " is z, y or x, not \"", text, "\"; choose one"));
+}
+
+class ProjectSteps : public ImageSteps {
+  public:
+    explicit ProjectSteps(const ProjectRequest& request) : ImageSteps(request), request_(request) {}
+
+    void open(const ExecutionContext& context) override {
+        ImageSteps::open(context);
+        if (is_complex(input_metadata_.type))
+            throw BadData(message("\"", request_.image,
+                                  "\" is complex, and projections are of real values; give its "
+                                  "magnitude"));
+        project_metadata(output_metadata_, request_.axis, request_.by);
+        if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
+    }
+
+    void plan(const ExecutionContext&) override {
+        box_ = box_of(reader_->format());
+        region_ = box_;
+        region_[request_.axis] = input_metadata_.shape[request_.axis];
+    }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        if (is_png(request_.output))
+            writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
+        else
+            writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+        Reduction reduction(request_, box_, region_);
+        stored_ = Volume(without_axis(region_, request_.axis), output_metadata_.type);
+        Volume samples(box_, input_metadata_.type);
+        for (index_t frame = 0; frame < input_metadata_.frames; ++frame)
+            for (index_t channel = 0; channel < input_metadata_.channels; ++channel)
+                project(frame, channel, reduction, samples, context);
+        reader_->check_unchanged();
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        ImageSteps::tell_plan(facts);
+        facts.console.fact("along",
+                           message(axis_name(request_.axis), ": ", to_string(request_.by)));
+        facts.json["axis"] = axis_name(request_.axis);
+        facts.json["by"] = to_string(request_.by);
+    }
+
+  private:
+    void project(index_t frame, index_t channel, Reduction& reduction, Volume& samples,
+                 const ExecutionContext& context) {
+        const Box3 whole{{0, 0, 0}, input_metadata_.shape};
+        const double volumes =
+            static_cast<double>(input_metadata_.frames * input_metadata_.channels);
+        const double before = static_cast<double>(frame * input_metadata_.channels + channel);
+        double done = 0;
+        for_each_box(whole, region_, [&](const Box3& region) {
+            reduction.begin(region.shape());
+            for_each_box(region, box_, [&](const Box3& box) {
+                throw_if_stopped(context);
+                const ImageView view = subview(samples.view(), {{0, 0, 0}, box.shape()});
+                {
+                    const PhaseTimer timer(context.timeline, Phase::read, -1, -1,
+                                           element_count(box.shape()) *
+                                               static_cast<index_t>(size_of(input_metadata_.type)));
+                    reader_->read_box(frame, channel, box, view);
+                }
+                const Index3& begin = region.begin;
+                reduction.add(view, {box.begin.z - begin.z, box.begin.y - begin.y, 0});
+                done += static_cast<double>(element_count(box.shape()));
+                context.progress(
+                    (before + done / static_cast<double>(element_count(input_metadata_.shape))) /
+                    volumes);
+            });
+            const ConstImageView result = reduction.result();
+            const ImageView stored = subview(stored_.view(), {{0, 0, 0}, result.shape});
+            static_cast<void>(convert_pixels(result, stored));
+            const PhaseTimer timer(
+                context.timeline, Phase::write, -1, -1,
+                element_count(stored.shape) * static_cast<index_t>(size_of(stored.type)));
+            writer_->write_box(frame, channel, projected_box(region, request_.axis), stored);
+        });
+    }
+
+    const ProjectRequest& request_;
+    Shape3 box_;     ///< extents of the boxes that are read at a time
+    Shape3 region_;  ///< extents that are projected at a time: box_ along the whole axis
+    Volume stored_;  ///< samples that are written
+};
+
 }  // namespace
 
-void ProjectSteps::open(const ExecutionContext& context) {
-    ImageSteps::open(context);
-    if (is_complex(input_metadata_.type))
-        throw BadData(message("\"", request_.image,
-                              "\" is complex, and projections are of real values; give its "
-                              "magnitude"));
-    project_metadata(output_metadata_, request_.axis, request_.by);
-    if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
-}
-
-void ProjectSteps::plan(const ExecutionContext&) {
-    box_ = box_of(reader_->format());
-    region_ = box_;
-    region_[request_.axis] = input_metadata_.shape[request_.axis];
-}
-
-void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction, Volume& samples,
-                           const ExecutionContext& context) {
-    const Box3 whole{{0, 0, 0}, input_metadata_.shape};
-    const double volumes = static_cast<double>(input_metadata_.frames * input_metadata_.channels);
-    const double before = static_cast<double>(frame * input_metadata_.channels + channel);
-    double done = 0;
-    for_each_box(whole, region_, [&](const Box3& region) {
-        reduction.begin(region.shape());
-        for_each_box(region, box_, [&](const Box3& box) {
-            throw_if_stopped(context);
-            const ImageView view = subview(samples.view(), {{0, 0, 0}, box.shape()});
-            {
-                const PhaseTimer timer(context.timeline, Phase::read, -1, -1,
-                                       element_count(box.shape()) *
-                                           static_cast<index_t>(size_of(input_metadata_.type)));
-                reader_->read_box(frame, channel, box, view);
-            }
-            const Index3& begin = region.begin;
-            reduction.add(view, {box.begin.z - begin.z, box.begin.y - begin.y, 0});
-            done += static_cast<double>(element_count(box.shape()));
-            context.progress(
-                (before + done / static_cast<double>(element_count(input_metadata_.shape))) /
-                volumes);
-        });
-        const ConstImageView result = reduction.result();
-        const PhaseTimer timer(
-            context.timeline, Phase::write, -1, -1,
-            element_count(result.shape) * static_cast<index_t>(size_of(result.type)));
-        writer_->write_box(frame, channel, projected_box(region, request_.axis), result);
+void add_project_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("project", "Project stacks along an axis: maximum, mean or sum");
+    auto request = std::make_shared<ProjectRequest>();
+    set_examples(*command, {"convolume project image.tif --max -o brightest.tif",
+                            "convolume project image.tif --axis y --by mean -o mean.tif"});
+    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
+        ->required();
+    const char* group = groups::method;
+    add_parsed(*command, "--axis", request->axis, parse_axis, "z|y|x",
+               "The axis to project along (default z)")
+        ->group(group);
+    add_parsed(
+        *command, "--by", request->by, parse_kind, "max|mean|sum",
+        "The largest value along the axis, which keeps the pixel type, or the mean or sum, which "
+        "are float32 (default max; --max, --mean and --sum are short for it)")
+        ->group(group);
+    add_selection_options(*command, groups::input, request->selection);
+    group = groups::output;
+    command
+        ->add_option("-o,--output", request->output,
+                     "The projection: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one "
+                     "gray picture")
+        ->type_name("OUT")
+        ->group(group);
+    add_compression_option(*command, group, request->create,
+                           "Compression of the output (default none)");
+    command->add_flag("--overwrite", request->create.overwrite, "Replace an output that exists")
+        ->group(group);
+    add_run_options(*command, group, request->run);
+    command->callback([request, &action] {
+        require_output(request->output, request->run);
+        if (is_png(request->output) && request->create.compression != io::Compression::none)
+            throw InvalidArgument(
+                "PNG files are always compressed, by deflate; leave --compression out");
+        action = [request] { run_steps<ProjectSteps>(*request); };
     });
-}
-
-void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    if (is_png(request_.output))
-        writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
-    else
-        writer_ = io::create_image(request_.output, output_metadata_, request_.create);
-    Reduction reduction(request_.by, request_.axis, region_, input_metadata_.type);
-    Volume samples(box_, input_metadata_.type);
-    for (index_t frame = 0; frame < input_metadata_.frames; ++frame)
-        for (index_t channel = 0; channel < input_metadata_.channels; ++channel)
-            project(frame, channel, reduction, samples, context);
-    reader_->check_unchanged();
-}
-
-void ProjectSteps::tell_plan(const Facts& facts) const {
-    ImageSteps::tell_plan(facts);
-    facts.console.fact("along", message(axis_name(request_.axis), ": ", to_string(request_.by)));
-    facts.json["axis"] = axis_name(request_.axis);
-    facts.json["by"] = to_string(request_.by);
 }
 
 }  // namespace convolume::cli

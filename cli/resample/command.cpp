@@ -1,13 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/resample/command.hpp"
+// `convolume resample` as the steps of a run: signals stream from file to file.
 
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/signals/signal_steps.hpp"
+#include "cli/text/option_help.hpp"
+#include "convolume/resample.hpp"
 
 namespace convolume::cli {
 
 namespace {
+
+/// The request of the command line.
+struct ResampleRequest : SignalRequest {
+    std::string filter;  ///< file of the taps; empty for the low-pass filter
+    std::optional<index_t> up, down;
+    std::optional<double> rate_hz;        ///< sampling rate of the result
+    std::optional<double> input_rate_hz;  ///< sampling rate of the signal
+    index_t zero_crossings = 10;          ///< of the low-pass filter, on each side
+    double kaiser = 5;                    ///< parameter of its window
+    ResampleOptions options;
+    std::optional<index_t> chunk;  ///< samples that are read at a time
+
+    RunFiles files() const {
+        RunFiles files = SignalRequest::files();
+        if (!filter.empty()) files.inputs.push_back(filter);
+        return files;
+    }
+};
+
+/// Factors of a resampling without a common divisor.
+struct RateChange {
+    index_t up, down;
+};
 
 // Samples read at a time: files in large pieces, pipes so that results leave soon.
 constexpr index_t chunk_of_files = index_t{1} << 20;
@@ -35,8 +68,8 @@ std::string hertz_text(index_t thousandths) {
     return text + " Hz";
 }
 
-}  // namespace
-
+/// Returns the factors for sampling rates, which are multiples of 0.001 Hz. Throws InvalidArgument
+/// for other rates, and for factors so large that the filter does not fit memory.
 RateChange rate_change(double from_hz, double to_hz) {
     const index_t from = thousandths(from_hz), to = thousandths(to_hz);
     const index_t common = std::gcd(from, to);
@@ -49,144 +82,259 @@ RateChange rate_change(double from_hz, double to_hz) {
     return change;
 }
 
-void ResampleSteps::open(const ExecutionContext& context) {
-    open_signal();
-    rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
-    if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
-        throw InvalidArgument(message("standard input and output hold one signal, and here are ",
-                                      signal_info_.signals(), "; name files"));
-    if (!rate_hz_ && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
-        throw InvalidArgument(message("a WAV file names its sampling rate, and \"", request_.signal,
-                                      "\" does not say its own; add --input-rate HZ"));
-    if (request_.filter.empty()) return;
-    const auto filter = io::open_signal(request_.filter, {});
-    const io::SignalInfo& info = filter->info();
-    if (info.signals() != 1)
-        throw BadData(message("the filter is one row of taps, but \"", request_.filter, "\" holds ",
-                              info.to_string(), "; save one filter"));
-    taps_ = Volume({1, 1, info.samples()}, info.type);
-    const PhaseTimer timer(context.timeline, Phase::read, -1, -1, taps_.bytes());
-    filter->read(0, 0, info.samples(), taps_.view().data);
+void add_inputs(CLI::App& app, ResampleRequest& request) {
+    add_signal(app, request);
+    add_parsed(app, "--input-rate", request.input_rate_hz, parse_number, "HZ",
+               "Sampling rate of SIGNAL (default: the one that a WAV file names)")
+        ->group(groups::input);
 }
 
-RateChange ResampleSteps::factors() const {
-    if (!request_.rate_hz) return {request_.up.value_or(1), request_.down.value_or(1)};
-    if (!rate_hz_)
-        throw InvalidArgument(message("\"", request_.signal,
-                                      "\" does not say its sampling rate; add --input-rate HZ, or "
-                                      "give --up and --down instead of --rate"));
-    return rate_change(*rate_hz_, *request_.rate_hz);
+void add_computation(CLI::App& app, ResampleRequest& request) {
+    const char* group = groups::method;
+    CLI::Option* const rate = add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
+                                         "Sampling rate of the result, a multiple of 0.001 Hz")
+                                  ->group(group);
+    add_parsed(app, "--up", request.up, parse_positive<index_t>, "L",
+               "Factor by which the rate is raised (default 1)")
+        ->group(group)
+        ->excludes(rate);
+    add_parsed(app, "--down", request.down, parse_positive<index_t>, "M",
+               "Factor by which the rate is lowered (default 1)")
+        ->group(group)
+        ->excludes(rate);
+    add_parsed(app, "--zeros", request.zero_crossings, parse_positive<index_t>, "N",
+               "Zero crossings of the low-pass filter on each side: more are steeper (default 10)")
+        ->group(group);
+    add_parsed(
+        app, "--kaiser", request.kaiser, parse_number, "BETA",
+        "Parameter of its Kaiser window: larger ones damp more and are less steep (default 5)")
+        ->group(group);
+    app.add_option("--filter", request.filter,
+                   "File with the taps of another filter, for the rate of SIGNAL times L; the "
+                   "middle tap is its center")
+        ->type_name("FILE")
+        ->group(group);
+    add_parsed(app, "--extend", request.options.extension, parse_signal_extension,
+               "constant|edge|symmetric|reflect|antisymmetric|antireflect|smooth",
+               "How signals continue beyond their ends (default constant: zeros)")
+        ->group(group);
+    add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
+               "Precision of the computation and the result (default float32)")
+        ->group(group);
 }
 
-std::vector<double> ResampleSteps::low_pass(const RateChange& factors) const {
-    if (factors.up == factors.down) return {1};
-    return resample_taps(factors.up, factors.down, request_.zero_crossings, request_.kaiser);
+void add_output(CLI::App& app, ResampleRequest& request) {
+    const char* group = groups::output;
+    app.add_option("-o,--output,OUT", request.output,
+                   "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, "
+                   "or - for raw samples on standard output")
+        ->type_name("OUT")
+        ->group(group);
+    add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
+               "float32|int16|ci16|…",
+               "How samples are stored on standard output, in .raw and in .wav files; integers are "
+               "rounded and clamped (default: the result's type; float32 in .wav)")
+        ->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    add_run_options(app, group, request.run);
 }
 
-void ResampleSteps::plan(const ExecutionContext&) {
-    RateChange change = factors();
-    ResampleOptions options = request_.options;
-    std::vector<double> low_pass_taps;
-    ConstImageView taps = taps_.view();
-    if (request_.filter.empty()) {
-        const index_t common = std::gcd(change.up, change.down);
-        change = {change.up / std::max<index_t>(1, common),
-                  change.down / std::max<index_t>(1, common)};
-        low_pass_taps = low_pass(change);
-        taps = view_of(std::as_const(low_pass_taps).data(),
-                       {1, 1, static_cast<index_t>(low_pass_taps.size())});
+void check_request(const ResampleRequest& request) {
+    require_output(request.output, request.run);
+    if (!request.rate_hz && !request.up && !request.down)
+        throw InvalidArgument(
+            "nothing says how to resample; give --rate HZ, or --up L and --down M");
+    if (request.options.extension == SignalExtension::wrap ||
+        request.options.extension == SignalExtension::line)
+        throw InvalidArgument(message("--extend ", to_string(request.options.extension),
+                                      " needs both ends of a signal at once, which is read in "
+                                      "chunks here; choose another"));
+    check_standard_input(request);
+    check_standard_output(request);
+}
+
+class ResampleSteps : public SignalSteps {
+  public:
+    explicit ResampleSteps(const ResampleRequest& request)
+        : SignalSteps(request), request_(request) {}
+
+    void open(const ExecutionContext& context) override {
+        open_signal();
+        rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
+        if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
+            throw InvalidArgument(
+                message("standard input and output hold one signal, and here are ",
+                        signal_info_.signals(), "; name files"));
+        if (!rate_hz_ && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
+            throw InvalidArgument(message("a WAV file names its sampling rate, and \"",
+                                          request_.signal,
+                                          "\" does not say its own; add --input-rate HZ"));
+        if (request_.filter.empty()) return;
+        const auto filter = io::open_signal(request_.filter, {});
+        const io::SignalInfo& info = filter->info();
+        if (info.signals() != 1)
+            throw BadData(message("the filter is one row of taps, but \"", request_.filter,
+                                  "\" holds ", info.to_string(), "; save one filter"));
+        taps_ = Volume({1, 1, info.samples()}, info.type);
+        const PhaseTimer timer(context.timeline, Phase::read, -1, -1, taps_.bytes());
+        filter->read(0, 0, info.samples(), taps_.view().data);
     }
-    options.up = change.up;
-    options.down = change.down;
-    options.origin = (taps.shape.x - 1) / 2;
-    tap_count_ = taps.shape.x;
-    resampler_.emplace(taps, options, signal_info_.type);
-    taps_ = {};
-    result_dims_ = signal_info_.dims;
-    if (signal_info_.length_known())
-        result_dims_.back() = resampler_->same_results(signal_info_.samples());
-    if (signal_info_.length_known() && signal_info_.samples() < 1)
-        throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
-}
 
-void ResampleSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    const ResampleOptions& options = resampler_->options();
-    std::optional<double> result_rate_hz = rate_hz_;
-    if (result_rate_hz)
-        *result_rate_hz *= static_cast<double>(options.up) / static_cast<double>(options.down);
-    create_results(result_dims_, resampler_->result_type(),
-                   request_.rate_hz ? request_.rate_hz : result_rate_hz);
-    // Reads and writes of a pipe may wait for another program.
-    const std::stop_callback cancel(context.stop, [this] {
-        reader_->cancel();
-        results_->cancel();
-    });
-    run_to_end(context, "results", [&](const ExecutionContext& recorded) {
-        for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
-            resample_signal(signal, recorded);
-    });
-    count_clamped();
-}
-
-void ResampleSteps::resample_signal(index_t signal, const ExecutionContext& context) {
-    const bool is_endless = !signal_info_.length_known();
-    const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
-    const index_t samples = is_endless ? chunk : std::min(chunk, signal_info_.samples());
-    Timeline* const timeline = context.timeline;
-    ExecutionContext quiet = context;
-    quiet.progress = nullptr;
-    quiet.timeline = nullptr;
-    Volume block({1, 1, samples}, signal_info_.type);
-    ResampleStream stream(*resampler_);
-    index_t written = 0;
-    const auto write = [&](const Volume& results) {
-        if (results.shape().x == 0) return;
-        const PhaseTimer timer(timeline, Phase::write);
-        results_->write(signal, written, results.shape().x, results.view().data);
-        written += results.shape().x;
-    };
-    const auto read = [&](index_t begin) {
-        const PhaseTimer timer(timeline, Phase::read, -1, -1, block.bytes());
-        if (is_endless)
-            return std::max<index_t>(
-                0, reader_->read_until_end(signal, begin, samples, block.view().data));
-        const index_t count = std::min(samples, signal_info_.samples() - begin);
-        if (count > 0) reader_->read(signal, begin, count, block.view().data);
-        return count;
-    };
-    const auto compute = [&](const auto& step) {
-        const PhaseTimer timer(timeline, Phase::convolve);
-        return step();
-    };
-    for (index_t begin = 0;;) {
-        const index_t count = read(begin);
-        if (count > 0) {
-            const ImageView samples_read = subview(block.view(), {{0, 0, 0}, {1, 1, count}});
-            write(compute([&] { return stream.push(samples_read, quiet); }));
+    void plan(const ExecutionContext&) override {
+        RateChange change = factors();
+        ResampleOptions options = request_.options;
+        std::vector<double> low_pass_taps;
+        ConstImageView taps = taps_.view();
+        if (request_.filter.empty()) {
+            const index_t common = std::gcd(change.up, change.down);
+            change = {change.up / std::max<index_t>(1, common),
+                      change.down / std::max<index_t>(1, common)};
+            low_pass_taps = low_pass(change);
+            taps = view_of(std::as_const(low_pass_taps).data(),
+                           {1, 1, static_cast<index_t>(low_pass_taps.size())});
         }
-        begin += count;
-        read_ += count;
-        if (context.progress && work().amount > 0)
-            context.progress(static_cast<double>(read_) / work().amount);
-        if (count < samples || begin == signal_info_.samples()) break;
+        options.up = change.up;
+        options.down = change.down;
+        options.origin = (taps.shape.x - 1) / 2;
+        tap_count_ = taps.shape.x;
+        resampler_.emplace(taps, options, signal_info_.type);
+        taps_ = {};
+        result_dims_ = signal_info_.dims;
+        if (signal_info_.length_known())
+            result_dims_.back() = resampler_->same_results(signal_info_.samples());
+        if (signal_info_.length_known() && signal_info_.samples() < 1)
+            throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
     }
-    write(compute([&] { return stream.finish(quiet); }));
-    result_dims_.back() = written;
-}
 
-void ResampleSteps::tell_plan(const Facts& facts) const {
-    SignalSteps::tell_plan(facts);
-    const ResampleOptions& options = resampler_->options();
-    std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
-                                 tap_count_ == 1 ? " tap" : " taps");
-    facts.json["input"]["rate_hz"] = nullptr;
-    if (rate_hz_) {
-        const double ratio = static_cast<double>(options.up) / static_cast<double>(options.down);
-        factor += message(", from ", *rate_hz_, " Hz to ", *rate_hz_ * ratio, " Hz");
-        facts.json["input"]["rate_hz"] = *rate_hz_;
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        const ResampleOptions& options = resampler_->options();
+        std::optional<double> result_rate_hz = rate_hz_;
+        if (result_rate_hz)
+            *result_rate_hz *= static_cast<double>(options.up) / static_cast<double>(options.down);
+        create_results(result_dims_, resampler_->result_type(),
+                       request_.rate_hz ? request_.rate_hz : result_rate_hz);
+        // Reads and writes of a pipe may wait for another program.
+        const std::stop_callback cancel(context.stop, [this] {
+            reader_->cancel();
+            results_->cancel();
+        });
+        run_to_end(context, "results", [&](const ExecutionContext& recorded) {
+            for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
+                resample_signal(signal, recorded);
+        });
+        count_clamped();
     }
-    facts.console.fact("factor", factor);
-    facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
+
+    void tell_plan(const Facts& facts) const override {
+        SignalSteps::tell_plan(facts);
+        const ResampleOptions& options = resampler_->options();
+        std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
+                                     tap_count_ == 1 ? " tap" : " taps");
+        facts.json["input"]["rate_hz"] = nullptr;
+        if (rate_hz_) {
+            const double ratio =
+                static_cast<double>(options.up) / static_cast<double>(options.down);
+            factor += message(", from ", *rate_hz_, " Hz to ", *rate_hz_ * ratio, " Hz");
+            facts.json["input"]["rate_hz"] = *rate_hz_;
+        }
+        facts.console.fact("factor", factor);
+        facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
+    }
+
+  private:
+    PixelType result_type() const override { return resampler_->result_type(); }
+    std::vector<index_t> result_dims() const override { return result_dims_; }
+    RateChange factors() const {
+        if (!request_.rate_hz) return {request_.up.value_or(1), request_.down.value_or(1)};
+        if (!rate_hz_)
+            throw InvalidArgument(
+                message("\"", request_.signal,
+                        "\" does not say its sampling rate; add --input-rate HZ, or "
+                        "give --up and --down instead of --rate"));
+        return rate_change(*rate_hz_, *request_.rate_hz);
+    }
+
+    std::vector<double> low_pass(const RateChange& factors) const {
+        if (factors.up == factors.down) return {1};
+        return resample_taps(factors.up, factors.down, request_.zero_crossings, request_.kaiser);
+    }
+
+    void resample_signal(index_t signal, const ExecutionContext& context) {
+        const bool is_endless = !signal_info_.length_known();
+        const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
+        const index_t samples = is_endless ? chunk : std::min(chunk, signal_info_.samples());
+        Timeline* const timeline = context.timeline;
+        ExecutionContext quiet = context;
+        quiet.progress = nullptr;
+        quiet.timeline = nullptr;
+        Volume block({1, 1, samples}, signal_info_.type);
+        ResampleStream stream(*resampler_);
+        index_t written = 0;
+        const auto write = [&](const Volume& results) {
+            if (results.shape().x == 0) return;
+            const PhaseTimer timer(timeline, Phase::write);
+            results_->write(signal, written, results.shape().x, results.view().data);
+            written += results.shape().x;
+        };
+        const auto read = [&](index_t begin) {
+            const PhaseTimer timer(timeline, Phase::read, -1, -1, block.bytes());
+            if (is_endless)
+                return std::max<index_t>(
+                    0, reader_->read_until_end(signal, begin, samples, block.view().data));
+            const index_t count = std::min(samples, signal_info_.samples() - begin);
+            if (count > 0) reader_->read(signal, begin, count, block.view().data);
+            return count;
+        };
+        const auto compute = [&](const auto& step) {
+            const PhaseTimer timer(timeline, Phase::convolve);
+            return step();
+        };
+        for (index_t begin = 0;;) {
+            const index_t count = read(begin);
+            if (count > 0) {
+                const ImageView samples_read = subview(block.view(), {{0, 0, 0}, {1, 1, count}});
+                write(compute([&] { return stream.push(samples_read, quiet); }));
+            }
+            begin += count;
+            read_ += count;
+            if (context.progress && work().amount > 0)
+                context.progress(static_cast<double>(read_) / work().amount);
+            if (count < samples || begin == signal_info_.samples()) break;
+        }
+        write(compute([&] { return stream.finish(quiet); }));
+        result_dims_.back() = written;
+    }
+
+    const ResampleRequest& request_;
+    std::optional<double> rate_hz_;  ///< sampling rate of the signal
+    Volume taps_;                    ///< taps of --filter
+    std::optional<Resampler> resampler_;
+    std::vector<index_t> result_dims_;
+    index_t tap_count_ = 0;
+    index_t read_ = 0;  ///< samples read so far, of all signals
+};
+
+}  // namespace
+
+void add_resample_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("resample", "Change the sampling rate of long 1D signals");
+    auto request = std::make_shared<ResampleRequest>();
+    set_examples(*command, {"convolume resample music.wav music48.wav --rate 48000",
+                            "convolume resample signal.npy half.npy --down 2"});
+    add_inputs(*command, *request);
+    add_computation(*command, *request);
+    const char* machine = groups::machine;
+    add_parsed(*command, "--chunk", request->chunk, parse_positive<index_t>, "N",
+               "Samples read at a time (default 1048576; 65536 from standard input)")
+        ->group(machine);
+    add_threads_option(*command, machine, request->options.threads);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        check_request(*request);
+        action = [request] { run_steps<ResampleSteps>(*request); };
+    });
 }
 
 }  // namespace convolume::cli

@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/simulate/command.hpp"
+// `convolume simulate`: its request, and its run. The run blurs all channels and time points by the
+// Convolvers of their PSFs; then the camera records them plane by plane.
 
 #include <algorithm>
-#include <atomic>
-#include <type_traits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/kernel_samples.hpp"
+#include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
-#include "cli/files/volumes.hpp"
 #include "cli/images/channel_kernels.hpp"
+#include "cli/images/file_names.hpp"
+#include "cli/images/image_request.hpp"
+#include "cli/images/image_run.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/simulate/blurred_light.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/camera.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
 namespace {
+
+/// The request of the command line. Its second result is the photons that are expected (--truth).
+struct SimulateRequest : ImageRequest {
+    SimulateRequest() { options.normalization = KernelNormalization::sum; }
+
+    Options options;
+    /// Side of a camera pixel in the sample; default: the phantom's voxel.
+    std::optional<double> pixel_um;
+    std::optional<double> step_um;  ///< focus step; default: distance of the phantom's planes
+    double photons = 1000;          ///< expected photons at the brightest pixel
+    std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
+    Camera camera;
+};
 
 void check_light(const SimulateRequest& request, PixelType phantom, PixelType psf) {
     request.camera.check();
@@ -61,225 +87,305 @@ void set_recorded(const SimulateRequest& request, const Shape3& shape, io::Image
     if (request.pixel_um) output.voxel_size_um[1] = output.voxel_size_um[2] = request.pixel_um;
 }
 
-index_t count_negative(const ConstImageView& image) {
-    index_t count = 0;
-    visit_pixel_type(image.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>)
-            for (index_t z = 0; z < image.shape.z; ++z)
-                for (index_t y = 0; y < image.shape.y; ++y) {
-                    const T* const row = static_cast<const T*>(image.at(z, y, 0));
-                    for (index_t x = 0; x < image.shape.x; ++x)
-                        count += row[x * image.strides.x] < 0;
-                }
-    });
-    return count;
+using nlohmann::ordered_json;
+
+double share(index_t count, const CameraReport& report) {
+    return static_cast<double>(count) / static_cast<double>(report.pixels);
 }
 
-/// Source that reads the phantom, and remembers whether any sample was negative.
-class PhantomSource : public ImageSource {
-  public:
-    explicit PhantomSource(io::ImageReader& phantom) : phantom_(phantom) {}
+ordered_json camera_json(const Camera& camera) {
+    ordered_json json;
+    for_each_option<Camera>([&](const auto& field) { json[field.text.name] = field.get(camera); });
+    return json;
+}
 
-    StackFormat format() const override { return phantom_.format(); }
-    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
-        phantom_.read_box(t, c, box, target);
-        if (!negative_ && count_negative(target) > 0) negative_ = true;
+void add_light(CLI::App& app, SimulateRequest& request) {
+    const char* group = "Light";
+    add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
+               "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)")
+        ->group(group);
+    add_parsed(app, "--step", request.step_um, parse_length_um, "LENGTH",
+               "How far the focus moves between planes (default: the phantom's voxel)")
+        ->group(group);
+    CLI::Option* photons =
+        app.add_option("--photons", request.photons,
+                       "Photons expected from the specimen at the brightest pixel of all channels "
+                       "and times (default 1000)")
+            ->type_name("N")
+            ->group(group);
+    app.add_option("--photons-per-unit", request.photons_per_unit,
+                   "Photons per unit of brightness, instead of --photons")
+        ->type_name("F")
+        ->excludes(photons)
+        ->group(group);
+    add_options(app, group, request.camera, {"background_photons"});
+    add_options(app, group, request.options, {"boundary"});
+    add_kernel_options(app, groups::psf, request.kernel_options);
+    add_channel_kernel_option(app, groups::psf, request);
+    add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
+               "What to do with NaN and infinities in the phantom (default error)")
+        ->group(group);
+    add_selection_options(app, groups::input, request.selection);
+}
+
+void add_camera(CLI::App& app, Camera& camera) {
+    const char* group = "Camera";
+    add_options(app, group, camera,
+                {"quantum_efficiency", "exposure_s", "dark_e_per_s", "read_noise_e", "full_well_e",
+                 "gain_e_per_adu", "offset_adu", "bits", "seed"});
+    app.add_flag_callback(
+           "--no-noise", [&camera] { camera.noise = false; },
+           "Record the mean charge: no photon noise and no read noise")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, SimulateRequest& request) {
+    const char* group = groups::output;
+    app.add_option("-o,--output", request.output,
+                   "The recording: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option(
+           "--truth", request.second_output,
+           "Also write the photons expected at each pixel, float32; for many files, a pattern "
+           "like that of --output-name")
+        ->type_name("FILE")
+        ->group(group);
+    add_compression_option(app, group, request.create, "Compression of the outputs (default none)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    add_run_options(app, group, request.run);
+}
+
+class SimulateSteps : public ImageSteps {
+  public:
+    using Kernels = ChannelKernels<Convolver>;
+
+    explicit SimulateSteps(const SimulateRequest& request, std::shared_ptr<Kernels::Cache> cache =
+                                                               std::make_shared<Kernels::Cache>())
+        : ImageSteps(request, "phantom"), request_(request), kernels_(std::move(cache)) {}
+
+    void open(const ExecutionContext& context) override {
+        ImageSteps::open(context);
+        kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
+                      context);
+        check_light(request_, input_metadata_.type, kernels_.type());
+        grid_ = grid_of(request_, input_metadata_);
+        set_recorded(request_, grid_->shape(), output_metadata_);
     }
-    bool has_negative() const { return negative_; }
+
+    void plan(const ExecutionContext&) override {
+        light_.format = {input_metadata_.shape,
+                         request_.options.precision == Precision::float64 ? PixelType::float64
+                                                                          : PixelType::float32,
+                         input_metadata_.frames, input_metadata_.channels};
+        const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
+        light_.overlapped = camera_bytes(2) <= limit / 4;
+        const index_t left = limit - std::min(camera_bytes(light_.overlapped ? 2 : 1), limit);
+        kernels_.plan([&](Kernels::Ready& kernel) {
+            warn_of_one_plane(kernel.file, input_metadata_, kernel.file.warnings);
+            kernel.file.negative_samples += clip_negative(kernel.file.values);
+            Options options = request_.options;
+            options.center = kernel.file.explicit_center();
+            options.streamed = true;
+            options.expected_executions = kernel.volumes;
+            options.scratch_directory = folder_of(request_.output);
+            std::optional<Convolver> convolver;
+            kernel.intermediate_fits =
+                plan_beside_intermediate(kernels_.share_of(left), [&](index_t bytes) {
+                    options.max_host_bytes = bytes;
+                    convolver.emplace(input_metadata_.shape, kernel.file.values.view(), options,
+                                      request_.engines, input_metadata_.type, light_.format.type);
+                });
+            return std::move(*convolver);
+        });
+        light_.place =
+            place_of_intermediate(light_.format.bytes(), left, kernels_.intermediate_fits());
+    }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+        io::ImageMetadata expected = output_metadata_;
+        expected.type = PixelType::float32;
+        if (!request_.second_output.empty())
+            second_writer_ = io::create_image(request_.second_output, expected, request_.create);
+
+        const index_t parts = request_.photons_per_unit ? 2 : 3;
+        BlurredLight light(light_, folder_of(request_.output));
+        executed_ = with_places_in_file(
+            *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
+        negative_samples_ = light.negative_samples();
+        // The brightest pixel is known only after everything is blurred.
+        photons_per_unit_ =
+            request_.photons_per_unit
+                ? *request_.photons_per_unit
+                : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
+        record(light, part_of(context, parts - 1, parts));
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        ImageSteps::tell_plan(facts);
+        const Console& console = facts.console;
+        const Camera& camera = request_.camera;
+        console.fact("camera",
+                     message("z,y,x ", to_string(output_metadata_.shape), ", ",
+                             format_voxel_size(output_metadata_.voxel_size_um), ", ", camera.bits,
+                             camera.bits == 1 ? " bit" : " bits",
+                             camera.noise ? message(", seed ", camera.seed) : ", no noise"));
+        facts.json["camera"] = camera_json(camera);
+        kernels_.tell_each(facts, [&](const Kernels::Ready& ready, auto&, auto& plan) {
+            report_kernel(console, ready.file, ", normalized to sum 1");
+            report_shift(console, ready.file);
+            if (const index_t negative = ready.file.negative_samples; negative > 0)
+                console.warning(message(negative, " negative samples of the PSF were set to 0"));
+            warn_of_input(console, ready.file.path, ready.file.metadata);
+            plan = tell_plan_of(*ready.solver, console, request_.run);
+        });
+        const bool in_file = light_.place == ScratchImage::Place::file;
+        if (in_file)
+            console.fact("light", message(format_bytes(light_.format.bytes()),
+                                          " between convolution and camera, in a temporary file"));
+        facts.json["light"] = {{"bytes", light_.format.bytes()}, {"in_file", in_file}};
+    }
+
+    void tell_result(const Facts& facts) const override {
+        const CameraReport& recorded = recorded_;
+        const Console& console = facts.console;
+        if (negative_samples_ > 0)
+            console.warning(message(negative_samples_,
+                                    " samples of the phantom are negative, but light cannot be; "
+                                    "subtract less background from the phantom"));
+        console.fact(
+            "signal",
+            message(format_number(recorded.peak_photons), " photons at the brightest pixel (",
+                    format_number(photons_per_unit_), " per unit of brightness)"));
+        const double noise_db = recorded.signal_to_noise_db();
+        const double at_peak = request_.camera.signal_to_noise(recorded.peak_photons);
+        if (request_.camera.noise)
+            console.fact("noise",
+                         message("signal to noise ", format_number(noise_db, 4),
+                                 " dB, at the brightest pixel ", format_number(at_peak, 4)));
+        const auto warn = [&](index_t pixels, const char* what, const char* cure) {
+            if (pixels > 0)
+                console.warning(message(pixels, " pixels (",
+                                        format_number(100 * share(pixels, recorded), 3), " %) ",
+                                        what, "; ", cure));
+        };
+        warn(recorded.saturated, "are saturated", "lower --photons or raise --gain");
+        warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
+        facts.json["recorded"] = {{"photons_per_unit", photons_per_unit_},
+                                  {"peak_photons", recorded.peak_photons},
+                                  {"signal_to_noise_db", finite_or_null(noise_db)},
+                                  {"peak_signal_to_noise", finite_or_null(at_peak)},
+                                  {"saturated_pixels", recorded.saturated},
+                                  {"saturated_share", share(recorded.saturated, recorded)},
+                                  {"below_zero_pixels", recorded.below_zero}};
+    }
+
+    void tell_output(const Facts& facts) const override {
+        ImageSteps::tell_output(facts);
+        if (request_.second_output.empty()) return;
+        facts.json["output"]["truth"] = request_.second_output;
+        facts.console.fact(
+            "truth", message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
+                             " float32, expected photons"));
+    }
 
   private:
-    io::ImageReader& phantom_;
-    std::atomic<bool> negative_{false};
-};
+    /// Returns the bytes of `slots` planes of light and of the recording.
+    index_t camera_bytes(index_t slots) const {
+        const auto bytes = [](const Shape3& shape, std::size_t each) {
+            return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));
+        };
+        const index_t slot_bytes =
+            checked_add(bytes(input_metadata_.shape, 2 * size_of(light_.format.type)),
+                        bytes(grid_->shape(), size_of(output_metadata_.type) + 4));
+        return checked_add(checked_multiply(slots, slot_bytes), bytes(grid_->shape(), 8));
+    }
 
-/// Counts the negative samples of the phantom in a pass of its own: boxes of the convolution
-/// overlap and would count samples twice.
-index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context) {
-    const StackFormat format = phantom.format();
-    Volume plane({1, format.shape.y, format.shape.x}, format.type);
-    index_t count = 0;
-    for (index_t t = 0; t < format.frames; ++t)
-        for (index_t c = 0; c < format.channels; ++c)
-            for (index_t z = 0; z < format.shape.z; ++z) {
-                throw_if_stopped(context);
-                phantom.read_planes(t, c, z, plane.view());
-                count += count_negative(plane.view());
+    double brightest_pixel(BlurredLight& light, const ExecutionContext& context) {
+        double peak = 0;
+        light.for_each_plane(*grid_, request_.engines.threads, context,
+                             [&](const BlurredLight::CameraPlane& plane) {
+                                 const double* const pixels = plane.photons.elements<double>();
+                                 const index_t count = element_count(plane.photons.shape());
+                                 peak = std::max(peak, *std::max_element(pixels, pixels + count));
+                             },
+                             {});
+        if (!(peak > 0))
+            throw BadData(
+                message("no light of \"", request_.image,
+                        "\" reaches the camera, so --photons cannot be reached; use a phantom "
+                        "with light, or --photons-per-unit"));
+        return peak;
+    }
+
+    void record(BlurredLight& light, const ExecutionContext& context) {
+        const Shape3 plane_shape{1, grid_->shape().y, grid_->shape().x};
+        std::vector<Volume> adu, expected;
+        for (int slot = 0; slot < (light_.overlapped ? 2 : 1); ++slot) {
+            adu.emplace_back(plane_shape, output_metadata_.type);
+            expected.emplace_back(second_writer_ ? plane_shape : Shape3{}, PixelType::float32);
+        }
+        const auto compute = [&](const BlurredLight::CameraPlane& plane) {
+            const auto slot = static_cast<std::size_t>(plane.slot);
+            double* const photons = plane.photons.elements<double>();
+            for (index_t i = 0; i < element_count(plane_shape); ++i) {
+                // Rounding of the transforms may be below zero in dark pixels.
+                photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
+                if (second_writer_)
+                    expected[slot].elements<float>()[i] =
+                        static_cast<float>(photons[i] + request_.camera.background_photons);
             }
-    return count;
-}
+            const index_t first_plane =
+                (plane.t * input_metadata_.channels + plane.c) * grid_->shape().z + plane.z;
+            recorded_ += expose(request_.camera, plane.photons.view(), first_plane,
+                                adu[slot].view(), request_.engines.threads);
+        };
+        const auto write = [&](const BlurredLight::CameraPlane& plane) {
+            const auto slot = static_cast<std::size_t>(plane.slot);
+            const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
+            writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
+            if (second_writer_)
+                second_writer_->write_planes(plane.t, plane.c, plane.z, expected[slot].view());
+        };
+        light.for_each_plane(*grid_, request_.engines.threads, context, compute, write);
+    }
+
+    const SimulateRequest request_;
+    Kernels kernels_;
+    std::optional<CameraGrid> grid_;
+    LightPlan light_;
+    double photons_per_unit_ = 0;
+    index_t negative_samples_ = 0;  ///< number of negative samples of the phantom
+    CameraReport recorded_;         ///< camera's report on all pixels
+};
 
 }  // namespace
 
-void SimulateSteps::open(const ExecutionContext& context) {
-    ImageSteps::open(context);
-    kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
-                  context);
-    check_light(request_, input_metadata_.type, kernels_.type());
-    grid_ = grid_of(request_, input_metadata_);
-    set_recorded(request_, grid_->shape(), output_metadata_);
-}
-
-void SimulateSteps::plan(const ExecutionContext&) {
-    light_.format = {
-        input_metadata_.shape,
-        request_.options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32,
-        input_metadata_.frames, input_metadata_.channels};
-    const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
-    light_.overlapped = camera_bytes(2) <= limit / 4;
-    const index_t left = limit - std::min(camera_bytes(light_.overlapped ? 2 : 1), limit);
-    kernels_.plan([&](Kernels::Ready& kernel) {
-        warn_of_one_plane(kernel.file, input_metadata_, kernel.file.warnings);
-        kernel.file.negative_samples += clip_negative(kernel.file.values);
-        Options options = request_.options;
-        options.center = kernel.file.explicit_center();
-        options.streamed = true;
-        options.expected_executions = kernel.volumes;
-        options.scratch_directory = folder_of(request_.output);
-        std::optional<Convolver> convolver;
-        kernel.intermediate_fits =
-            plan_beside_intermediate(kernels_.share_of(left), [&](index_t bytes) {
-                options.max_host_bytes = bytes;
-                convolver.emplace(input_metadata_.shape, kernel.file.values.view(), options,
-                                  request_.engines, input_metadata_.type, light_.format.type);
-            });
-        return std::move(*convolver);
+void add_simulate_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
+    auto request = std::make_shared<SimulateRequest>();
+    auto many = std::make_shared<ManyFilesRequest>();
+    add_image_arguments(*command, *many,
+                        {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
+                        {"PSF", "The point spread function: one 3D stack; without it one is made"});
+    set_examples(*command,
+                 {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",
+                  "convolume simulate cells.tif --na 1.2 --wavelength 520nm -o recorded2.tif"});
+    add_light(*command, *request);
+    add_made_psf_options(*command, request->made_psf);
+    add_camera(*command, request->camera);
+    add_convolution_options(*command, request->options, request->engines);
+    add_output(*command, *request);
+    add_many_files_options(*command, *many);
+    command->callback([request, many, command, &action] {
+        divide_arguments(*command, *request, *many);
+        if (many->is_many && !request->second_output.empty())
+            request->second_output = parse_output_name("--truth", request->second_output);
+        action = [request, many] { run_images<SimulateSteps>(*request, *many); };
     });
-    light_.place = place_of_intermediate(light_.format.bytes(), left, kernels_.intermediate_fits());
-}
-
-/// Returns the bytes of `slots` planes of light and of the recording.
-index_t SimulateSteps::camera_bytes(index_t slots) const {
-    const auto bytes = [](const Shape3& shape, std::size_t each) {
-        return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));
-    };
-    const index_t slot_bytes =
-        checked_add(bytes(input_metadata_.shape, 2 * size_of(light_.format.type)),
-                    bytes(grid_->shape(), size_of(output_metadata_.type) + 4));
-    return checked_add(checked_multiply(slots, slot_bytes), bytes(grid_->shape(), 8));
-}
-
-void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = io::create_image(request_.output, output_metadata_, request_.create);
-    io::ImageMetadata expected = output_metadata_;
-    expected.type = PixelType::float32;
-    if (!request_.second_output.empty())
-        second_writer_ = io::create_image(request_.second_output, expected, request_.create);
-
-    const index_t parts = request_.photons_per_unit ? 2 : 3;
-    BlurredLight light(light_, folder_of(request_.output));
-    executed_ = with_places_in_file(
-        *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
-    negative_samples_ = light.negative_samples();
-    // The brightest pixel is known only after everything is blurred.
-    photons_per_unit_ = request_.photons_per_unit
-                            ? *request_.photons_per_unit
-                            : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
-    record(light, part_of(context, parts - 1, parts));
-}
-
-double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContext& context) {
-    double peak = 0;
-    light.for_each_plane(*grid_, request_.engines.threads, context,
-                         [&](const BlurredLight::CameraPlane& plane) {
-                             const double* const pixels = plane.photons.elements<double>();
-                             const index_t count = element_count(plane.photons.shape());
-                             peak = std::max(peak, *std::max_element(pixels, pixels + count));
-                         },
-                         {});
-    if (!(peak > 0))
-        throw BadData(
-            message("no light of \"", request_.image,
-                    "\" reaches the camera, so --photons cannot be reached; use a phantom "
-                    "with light, or --photons-per-unit"));
-    return peak;
-}
-
-void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context) {
-    const Shape3 plane_shape{1, grid_->shape().y, grid_->shape().x};
-    std::vector<Volume> adu, expected;
-    for (int slot = 0; slot < (light_.overlapped ? 2 : 1); ++slot) {
-        adu.emplace_back(plane_shape, output_metadata_.type);
-        expected.emplace_back(second_writer_ ? plane_shape : Shape3{}, PixelType::float32);
-    }
-    const auto compute = [&](const BlurredLight::CameraPlane& plane) {
-        const auto slot = static_cast<std::size_t>(plane.slot);
-        double* const photons = plane.photons.elements<double>();
-        for (index_t i = 0; i < element_count(plane_shape); ++i) {
-            // Rounding of the transforms may be below zero in dark pixels.
-            photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
-            if (second_writer_)
-                expected[slot].elements<float>()[i] =
-                    static_cast<float>(photons[i] + request_.camera.background_photons);
-        }
-        const index_t first_plane =
-            (plane.t * input_metadata_.channels + plane.c) * grid_->shape().z + plane.z;
-        recorded_ += expose(request_.camera, plane.photons.view(), first_plane, adu[slot].view(),
-                            request_.engines.threads);
-    };
-    const auto write = [&](const BlurredLight::CameraPlane& plane) {
-        const auto slot = static_cast<std::size_t>(plane.slot);
-        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
-        writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
-        if (second_writer_)
-            second_writer_->write_planes(plane.t, plane.c, plane.z, expected[slot].view());
-    };
-    light.for_each_plane(*grid_, request_.engines.threads, context, compute, write);
-}
-
-ExecutionReport BlurredLight::blur(io::ImageReader& phantom,
-                                   const ChannelKernels<Convolver>& kernels,
-                                   const ExecutionContext& context) {
-    PhantomSource source(phantom);
-    const ExecutionReport report = convolve_channels(kernels, source, light_, context);
-    if (source.has_negative()) negative_samples_ = count_negative(phantom, context);
-    phantom.check_unchanged();
-    return report;
-}
-
-void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
-                                  const ExecutionContext& context,
-                                  const std::function<void(const CameraPlane&)>& compute,
-                                  const std::function<void(const CameraPlane&)>& write) {
-    const StackFormat& format = plan_.format;
-    const Shape3 recorded = grid.shape();
-    const index_t planes = recorded.z;
-    const index_t most = std::min<index_t>(2, format.shape.z);
-    const index_t slots = plan_.overlapped ? 2 : 1;
-    std::vector<Volume> light;
-    for (index_t slot = 0; slot < slots; ++slot)
-        light.emplace_back(Shape3{most, format.shape.y, format.shape.x}, format.type);
-    Volume photons({1, recorded.y, recorded.x}, PixelType::float64);
-    const auto plane_of = [&](index_t item) {
-        const index_t volume = item / planes;
-        return CameraPlane{volume / format.channels, volume % format.channels, item % planes,
-                           item % slots, photons};
-    };
-    const auto light_of = [&](const CameraPlane& plane, const PlaneRange& below) {
-        return subview(light[static_cast<std::size_t>(plane.slot)].view(),
-                       {{0, 0, 0}, {below.end - below.begin, format.shape.y, format.shape.x}});
-    };
-    const index_t items = planes * format.volumes();
-    ItemSteps steps;
-    steps.read = [&](index_t item) {
-        throw_if_stopped(context);
-        const CameraPlane plane = plane_of(item);
-        const PlaneRange below = grid.planes_below(plane.z);
-        light_.read_box(plane.t, plane.c,
-                        {{below.begin, 0, 0}, {below.end, format.shape.y, format.shape.x}},
-                        light_of(plane, below));
-    };
-    steps.compute = [&](index_t item) {
-        throw_if_stopped(context);
-        const CameraPlane plane = plane_of(item);
-        grid.sample_planes(light_of(plane, grid.planes_below(plane.z)), plane.z,
-                           photons.elements<double>(), threads);
-        compute(plane);
-        if (context.progress)
-            context.progress(static_cast<double>(item + 1) / static_cast<double>(items));
-    };
-    if (write) steps.write = [&](index_t item) { write(plane_of(item)); };
-    run_item_steps(items, plan_.overlapped, steps);
 }
 
 }  // namespace convolume::cli

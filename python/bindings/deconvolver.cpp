@@ -20,6 +20,7 @@
 #include "convolume/device.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/report_table.hpp"
 #include "operations/kernel/fft_order.hpp"
 #include "operations/warnings/psf.hpp"
 #include "operations/warnings/restoration.hpp"
@@ -30,32 +31,25 @@ namespace {
 
 nb::dict to_dict(const DeconvolveReport& report) {
     nb::dict facts;
-    facts["iterations"] = report.iterations;
-    facts["coarse_iterations"] = report.coarse_iterations;
-    facts["likelihood"] = report.last.likelihood;
-    facts["residual"] = report.last.residual;
-    facts["restarts"] = report.restarts;
-    facts["searched"] = report.searched;
-    facts["gain"] = report.photons.gain;
-    facts["has_gain"] = report.has_gain;
-    facts["offset"] = report.photons.offset;
-    facts["offset_error"] = report.offset_error;
-    facts["tv_weight"] = report.tv_weight;
-    facts["background"] = report.background;
-    facts["darkest"] = report.darkest;
-    facts["background_error"] = report.background_error;
-    facts["is_under_haze"] = report.is_under_haze;
-    facts["light"] = report.light;
-    facts["negative_pixels"] = report.negative_pixels;
-    facts["saturated_pixels"] = report.saturated_pixels;
-    facts["missing_pixels"] = report.missing_pixels;
-    facts["misfit"] = report.misfit;
-    facts["is_filtered"] = report.is_filtered;
-    facts["seconds"] = report.executed.seconds;
-    facts["clamped_low"] = report.executed.clamped_low;
-    facts["clamped_high"] = report.executed.clamped_high;
+    for_each_fact(report, [&](const char* name, const auto& value, const char*, const char*) {
+        facts[name] = value;
+    });
     facts["of_library"] = report;
     return facts;
+}
+
+/// Returns name, unit and meaning of each fact.
+nb::list describe_facts() {
+    nb::list all;
+    for_each_fact(DeconvolveReport(),
+                  [&](const char* name, const auto&, const char* unit, const char* meaning) {
+                      nb::dict one;
+                      one["name"] = name;
+                      one["unit"] = unit;
+                      one["meaning"] = meaning;
+                      all.append(one);
+                  });
+    return all;
 }
 
 nb::dict to_dict(const Iteration& iteration) {
@@ -350,6 +344,7 @@ void bind_deconvolver(nb::module_& module) {
         },
         "Raises InvalidArgument if a method does not use a keyword.", nb::arg("method"),
         nb::arg("keyword"));
+    module.def("describe_facts", &describe_facts);
     module.def("resolved", &resolved,
                "Returns options with values for what they leave open, for images of this number of "
                "planes.",

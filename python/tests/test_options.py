@@ -41,7 +41,7 @@ def description():
         name = function.__init__.__qualname__ if inspect.isclass(function) else function.__qualname__
         return f"{function.__module__}.{name}"
 
-    return {"tables": {table: _core.describe_options(table) for table in TABLES},
+    return {"facts": _core.describe_facts(), "tables": {table: _core.describe_options(table) for table in TABLES},
             "signatures": {path(function): default_texts(function) for function in DOORS}}
 
 

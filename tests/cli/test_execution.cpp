@@ -214,8 +214,7 @@ struct CoveredTime {
 /// Returns the time of a run, and the time that the spans of its trace cover.
 CoveredTime covered_time(const json& report, const json& trace) {
     CoveredTime time;
-    time.total_s = report.contains("report") ? report["report"]["seconds"]["total"].get<double>()
-                                             : report["seconds"].get<double>();
+    time.total_s = report["report"]["seconds"]["total"];
     std::vector<std::pair<double, double>> spans;
     for (const json& event : trace["traceEvents"]) {
         if (event["ph"] != "X") continue;

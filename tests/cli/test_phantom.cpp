@@ -124,7 +124,7 @@ TEST_CASE("a phantom needs the memory of a few planes") {
                               "250,512,512", "--json", "-q"});
     INFO(result.err);
     REQUIRE(result.status == 0);
-    CHECK(nlohmann::json::parse(result.out)["peak_buffer_bytes"] <= 64 << 20);
+    CHECK(nlohmann::json::parse(result.out)["report"]["peak_buffer_bytes"] <= 64 << 20);
 }
 
 TEST_CASE("phantoms that cannot be written are refused in one sentence") {
@@ -167,8 +167,8 @@ TEST_CASE("a large phantom needs little memory") {
         REQUIRE(result.status == 0);
         const auto report = nlohmann::json::parse(result.out);
         // As float32 the phantom has 234 MiB.
-        CHECK(report["peak_buffer_bytes"] <= index_t{66} << 20);
-        CHECK(report["peak_resident_bytes"] <= index_t{140} << 20);
+        CHECK(report["report"]["peak_buffer_bytes"] <= index_t{66} << 20);
+        CHECK(report["report"]["peak_resident_bytes"] <= index_t{140} << 20);
         if (format[1] != "p.tif" || format.size() > 2) continue;
         PhantomOptions asked;
         asked.kind = PhantomKind::beads;

@@ -157,8 +157,11 @@ TEST_CASE("captured light is reported for the planes of the volume") {
     const CommandResult result = succeed(
         psf({"--size", "auto", "--capture", "0.8", "-o", "a.tif", "--explain", "--json"}), folder);
     CHECK(contains(result.err, "light   the volume contains"));
-    CHECK(result.out == read_text(folder / "a.json"));
     const auto json = json_of(folder / "a.json");
+    auto printed = nlohmann::json::parse(result.out);
+    CHECK(printed.at("report").at("seconds").at("total") > 0);
+    printed.erase("report");
+    CHECK(printed == json);
     const auto captured = json.at("facts").at("captured_by_plane").get<std::vector<double>>();
     CHECK(captured.size() == json.at("psf").at("size").at(0).get<std::size_t>());
     for (const double share : captured) CHECK((share > 0.8 && share < 1));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sstream>
 
-#include "cli/convolve/command.hpp"
+#include "cli/convolve/planned_shape.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/images/image_request.hpp"
 #include "cli/run/report.hpp"
 #include "cli/run/run.hpp"
 #include "tests/catch.hpp"
@@ -50,11 +51,11 @@ TEST_CASE("the CPU replaces a device that fails if the choice was free") {
     const Console console(said, Verbosity::quiet, false);
     using Device = EngineChoice::Device;
     std::vector<Device> tried;
-    const auto run = [&](const ConvolveRequest& request) {
+    const auto run = [&](const ImageRequest& request) {
         tried.push_back(request.engines.device);
         if (request.engines.device != Device::cpu) throw DeviceFailure("the GPU fell off the bus");
     };
-    ConvolveRequest request;
+    ImageRequest request;
     run_with_fallback(console, request, run);
     CHECK(tried == std::vector{Device::automatic, Device::cpu});
     CHECK(said.str() ==
@@ -69,11 +70,11 @@ TEST_CASE("other failures are not tried again") {
     std::ostringstream said;
     const Console console(said, Verbosity::quiet, false);
     int runs = 0;
-    const auto run = [&](const ConvolveRequest&) {
+    const auto run = [&](const ImageRequest&) {
         ++runs;
         throw Unavailable("this format is not built in");
     };
-    CHECK_THROWS_AS(run_with_fallback(console, ConvolveRequest(), run), Unavailable);
+    CHECK_THROWS_AS(run_with_fallback(console, ImageRequest(), run), Unavailable);
     CHECK(runs == 1);
     CHECK(said.str().empty());
 }
