@@ -104,7 +104,8 @@ class Channelizer:
     channels : int
         Number of channels of a complex signal. A real signal has the first ``channels // 2 + 1`` of them.
     dtype : type, optional
-        Type of the signals that will come. It sets the precision, and whether they are complex.
+        Type of the signals that will come. It sets the precision, and whether they are complex. With `interleaved`,
+        float32 by default.
     axis : int
         Axis of the samples.
     taps_per_channel, step, first, window, prototype, interleaved, nan, precision
@@ -127,7 +128,8 @@ class Channelizer:
     @with_keywords(ChannelizerKeywords, _defaults(ChannelizerKeywords))
     def __init__(self, channels: int, **options: Unpack[ChannelizerKeywords]) -> None:
         self._arguments: dict[str, Any] = dict(options)
-        self.dtype: np.dtype[Any] = readable(np.empty(0, options.get("dtype", np.complex64)), "dtype").dtype
+        usual = np.float32 if options.get("interleaved") else np.complex64
+        self.dtype: np.dtype[Any] = readable(np.empty(0, options.get("dtype", usual)), "dtype").dtype
         self._options = _options(channels, self._arguments, is_double(self.dtype))
         self._core = _core.Channelizer(self._options, self.dtype, engines(self._arguments))
         self._on_gpus: dict[tuple[Any, ...], _core.DeviceChannelizer] = {}

@@ -61,7 +61,7 @@ def core_callback(callback: Callback, shape: tuple[int, ...],
         if facts["searching"] and not reports_search:
             return
         iteration = Iteration(**facts, index=index, _read=read, _shape=shape)
-        if callback(iteration) is True:
+        if isinstance(accepted := callback(iteration), bool | np.bool_) and accepted:
             raise Accepted(iteration)
 
     return call

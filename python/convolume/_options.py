@@ -95,7 +95,7 @@ def whole_numbers(values: Any, name: str) -> list[int]:
     try:
         return [whole(one) for one in values]
     except TypeError:
-        raise InvalidArgument(f"{name} is {values!r}: give a whole number for each axis") from None
+        raise InvalidArgument(f"{name} is {values!r}: give whole numbers") from None
 
 
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:

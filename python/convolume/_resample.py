@@ -3,6 +3,7 @@
 
 import functools
 import importlib
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +13,7 @@ from . import _core
 from ._arrays import TYPES, real_type, with_whole_strides
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
+from ._options import whole_numbers
 from ._run import Device, parse_device, thread_count
 from ._sums import Array
 
@@ -154,8 +156,9 @@ class Resampler:
 
     def __init__(self, up: int, down: int, *, taps: Any = None, dtype: Any = np.float32, signals: int | None = None,
                  workers: int | None = None) -> None:
+        up, down = whole_numbers((up, down), "up, down")
         if taps is None:
-            common = int(np.gcd(up, down)) or 1
+            common = math.gcd(up, down) or 1
             up, down = up // common, down // common
             filter_taps = low_pass(up, down, np.dtype(dtype)) if up != down else np.ones(1)
         else:

@@ -267,7 +267,7 @@ def _decimated_by_iir(signals: Array, q: int, order: int, ftype: Any, axis: int,
         sections = module.cheby1(order, 0.05, 0.8 / q, output="sos").astype(dtype)
     else:
         zpk = ftype.to_zpk()
-        if np.iscomplex(zpk.poles).any() or np.iscomplex(zpk.gain):
+        if np.iscomplex(np.concatenate([zpk.zeros, zpk.poles, np.atleast_1d(zpk.gain)])).any():
             system = ftype.to_tf()
             filtered = (module.filtfilt if zero_phase else module.lfilter)(system.num, system.den, samples, axis=axis)
             return filtered[_every(q, axis, filtered.ndim)]

@@ -187,3 +187,10 @@ def test_bad_input_is_one_sentence(call, word):
     with pytest.raises((convolume.InvalidArgument, convolume.BadData, convolume.Unavailable)) as error:
         call()
     assert word in str(error.value)
+
+
+def test_interleaved_numbers_are_float32_by_default():
+    bank = convolume.Channelizer(16, interleaved=True)
+    samples = np.random.default_rng(1).standard_normal((500, 2)).astype(np.float32)
+    want = convolume.Channelizer(16)(samples.view(np.complex64).ravel())
+    assert bank.dtype == np.float32 and np.array_equal(bank(samples.ravel()), want)

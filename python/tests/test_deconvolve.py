@@ -116,6 +116,18 @@ def test_callback_that_has_enough(random):
         seen[0].estimate  # noqa: B018
 
 
+def test_callback_that_has_enough_in_the_words_of_numpy(random):
+    image, psf = random.random((6, 8, 9)), random.random((3, 3, 3))
+    seen = []
+
+    def enough(iteration):
+        seen.append(iteration.number)
+        return np.float64(len(seen)) >= 3
+
+    convolume.richardson_lucy(image, psf, 50, acceleration="none", callback=enough, device="cpu")
+    assert seen == [1, 2, 3]
+
+
 def test_goes_on_from_an_estimate(random):
     image, psf = blurred(random)
     plan = convolume.Deconvolver(image.shape, psf, iterations=4, acceleration="none", edges="zero", device="cpu")

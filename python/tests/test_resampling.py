@@ -169,3 +169,20 @@ def test_tones_keep_amplitude_and_phase():
         want = np.exp(2j * np.pi * frequency * np.arange(len(found)) * down / up)
         inner = slice(len(found) // 4, -len(found) // 4)
         assert np.abs(found - want)[inner].max() < 5e-3
+
+
+@pytest.mark.parametrize("zeros", [[0.5j], [0.2 + 0.5j, 0.1]])
+@pytest.mark.parametrize("zero_phase", [False, True])
+def test_decimate_by_a_filter_with_complex_zeros(zeros, zero_phase, random):
+    samples = random.standard_normal(200)
+    system = original.dlti(zeros, [0.3, -0.4], 1.0)
+    b, a = original.zpk2tf(system.zeros, system.poles, system.gain)
+    want = (original.filtfilt if zero_phase else original.lfilter)(b, a, samples)[::2]
+    found = drop_in.decimate(samples, 2, ftype=system, zero_phase=zero_phase)
+    np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-10)
+
+
+def test_factors_that_are_no_whole_numbers():
+    assert convolume.Resampler(3.0, 2).push(np.ones(8, np.float32)).dtype == np.float32
+    with pytest.raises(convolume.InvalidArgument, match="up, down"):
+        convolume.Resampler(2.5, 3)
