@@ -12,7 +12,6 @@
 
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
-#include "convolume/filter_bank.hpp"
 #include "core/channel_spec.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"

@@ -10,7 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "convolume/engines.hpp"
+#include "core/machine_rates.hpp"
 #include "core/system/system.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -183,6 +186,16 @@ index_t available_host_bytes() {
         read_at = Clock::now();
     }
     return bytes;
+}
+
+HostResources host_resources() {
+    const AvailableHostMemory memory = available_host_memory();
+    return {processor_name(), thread_count(0), memory.available_bytes, memory.rule,
+            thread_backend()};
+}
+
+index_t host_limit_bytes(const std::optional<index_t>& chosen) {
+    return chosen ? *chosen : available_host_bytes() / 4 * 3;
 }
 
 }  // namespace convolume

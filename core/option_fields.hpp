@@ -5,7 +5,6 @@
 
 #include <tuple>
 
-#include "convolume/deconvolver.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/options.hpp"
 
@@ -22,15 +21,6 @@ inline auto fields_of(const EngineChoice& engines) {
     const auto& [device, gpus, cpus, threads, cpu_bytes, gpu_bytes, fft, gate, calibrated] =
         engines;
     return std::tie(device, gpus, cpus, threads, cpu_bytes, gpu_bytes, fft, gate, calibrated);
-}
-inline auto fields_of(const DeconvolveOptions& options) {
-    const auto& [method, iterations, acceleration, boundary, center, background, saturation,
-                 tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, gain,
-                 offset, coarse_start, splits, seed, host, image_type, streamed] = options;
-    return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
-                    background, saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched,
-                    stop, hold_out, gain, offset, coarse_start, splits, seed, host, image_type,
-                    streamed);
 }
 
 }  // namespace convolume

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The names of all values of options, as commands, JSON, Python and messages use them. Each
-// enumeration has one list, in the order in which help and messages show it.
+// The names of the values of options, as commands, JSON, Python and messages use them. Each
+// enumeration has one list, in the order in which help and messages show it. Here are those of
+// convolutions and of engines; other folders have an option_names.hpp of their own.
 
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "convolume/beads.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
-#include "convolume/filter_options.hpp"
 #include "convolume/options.hpp"
-#include "convolume/phantom.hpp"
-#include "convolume/psf.hpp"
-#include "convolume/resample.hpp"
 
 namespace convolume {
 
@@ -101,73 +97,6 @@ inline constexpr auto names_of<TransferGate> =
                                              {"global", TransferGate::global},
                                              {"per-link", TransferGate::per_link},
                                              {"off", TransferGate::off}});
-
-template <>
-inline constexpr auto names_of<FilterMethod> =
-    std::to_array<NamedValue<FilterMethod>>({{"auto", FilterMethod::automatic},
-                                             {"direct", FilterMethod::direct},
-                                             {"overlap-save", FilterMethod::overlap_save},
-                                             {"overlap-add", FilterMethod::overlap_add},
-                                             {"partitioned", FilterMethod::partitioned}});
-
-template <>
-inline constexpr auto names_of<SampleStorage> =
-    std::to_array<NamedValue<SampleStorage>>({{"plain", SampleStorage::plain},
-                                              {"float16", SampleStorage::float16},
-                                              {"bfloat16", SampleStorage::bfloat16},
-                                              {"int16", SampleStorage::int16}});
-
-/// The kind `explicit_` has no name: it is written as an index.
-template <>
-inline constexpr auto names_of<FilterOrigin::Kind> =
-    std::to_array<NamedValue<FilterOrigin::Kind>>({{"center", FilterOrigin::Kind::center},
-                                                   {"causal", FilterOrigin::Kind::causal},
-                                                   {"anticausal", FilterOrigin::Kind::anticausal}});
-
-template <>
-inline constexpr auto names_of<PointPost> =
-    std::to_array<NamedValue<PointPost>>({{"none", PointPost::none},
-                                          {"power", PointPost::power},
-                                          {"derivative", PointPost::derivative}});
-
-template <>
-inline constexpr auto names_of<SignalExtension> =
-    std::to_array<NamedValue<SignalExtension>>({{"constant", SignalExtension::constant},
-                                                {"edge", SignalExtension::edge},
-                                                {"wrap", SignalExtension::wrap},
-                                                {"symmetric", SignalExtension::symmetric},
-                                                {"reflect", SignalExtension::reflect},
-                                                {"antisymmetric", SignalExtension::antisymmetric},
-                                                {"antireflect", SignalExtension::antireflect},
-                                                {"smooth", SignalExtension::smooth},
-                                                {"line", SignalExtension::line}});
-
-template <>
-inline constexpr auto names_of<PsfModel> =
-    std::to_array<NamedValue<PsfModel>>({{"gaussian", PsfModel::gaussian},
-                                         {"born-wolf", PsfModel::born_wolf},
-                                         {"gibson-lanni", PsfModel::gibson_lanni},
-                                         {"vectorial", PsfModel::vectorial}});
-
-template <>
-inline constexpr auto names_of<Modality> =
-    std::to_array<NamedValue<Modality>>({{"widefield", Modality::widefield},
-                                         {"confocal", Modality::confocal},
-                                         {"light-sheet", Modality::light_sheet},
-                                         {"two-photon", Modality::two_photon},
-                                         {"spinning-disc", Modality::spinning_disc}});
-
-template <>
-inline constexpr auto names_of<PsfParameter> = std::to_array<NamedValue<PsfParameter>>(
-    {{"na", PsfParameter::na}, {"index", PsfParameter::index}, {"depth", PsfParameter::depth}});
-
-template <>
-inline constexpr auto names_of<PhantomKind> =
-    std::to_array<NamedValue<PhantomKind>>({{"beads", PhantomKind::beads},
-                                            {"filaments", PhantomKind::filaments},
-                                            {"shells", PhantomKind::shells},
-                                            {"cells", PhantomKind::cells},
-                                            {"mixed", PhantomKind::mixed}});
 
 template <class Value>
 concept Named = std::is_enum_v<Value> && requires {

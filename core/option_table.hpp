@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The description of options. Each struct of options has a table (core/option_tables.hpp), from
-// which the options of commands, --help, JSON and the keywords of Python are made.
+// The description of options. Each struct of options has a table (core/option_tables.hpp, and files
+// option_table.hpp of other folders). The options of commands, --help, JSON and the keywords of
+// Python are made from it.
 
 #include <charconv>
 #include <concepts>
@@ -120,13 +121,6 @@ void with_option(std::string_view name, const Use& use) {
     if (!found) throw InternalError(message("no option is called ", name));
 }
 
-/// When iterations stop: after their full number, by held-out photons, or at a relative change
-/// below `fraction`.
-struct StopRule {
-    bool hold_out = false;
-    std::optional<double> fraction;
-};
-
 // Returns a value as --help shows it; empty if it has no text.
 
 inline std::string option_value_text(bool value) {
@@ -141,9 +135,6 @@ requires std::integral<Number> || std::floating_point<Number> std::string option
 inline std::string option_value_text(const std::string& value) {
     return value;
 }
-inline std::string option_value_text(const StopRule& rule) {
-    return rule.hold_out ? "auto" : rule.fraction ? option_value_text(*rule.fraction) : "";
-}
 inline std::string option_value_text(const VoxelSize& voxel) {
     const bool in_nm = voxel.z_um < 1;
     const double units = in_nm ? 1000 : 1;
@@ -153,14 +144,7 @@ inline std::string option_value_text(const VoxelSize& voxel) {
 inline std::string option_value_text(const Shape3& shape) {
     return to_string(shape, ",");
 }
-inline std::string option_value_text(const FilterOrigin& origin) {
-    const bool given = origin.kind == FilterOrigin::Kind::explicit_;
-    return given ? option_value_text(origin.index) : name_of(origin.kind);
-}
-// Types whose defaults --help does not show.
-inline std::string option_value_text(const SampleRange&) {
-    return "";
-}
+/// Returns nothing: --help does not show the default.
 inline std::string option_value_text(const std::vector<int>&) {
     return "";
 }

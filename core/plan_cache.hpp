@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "convolume/cache.hpp"
+#include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "convolume/resample.hpp"
+#include "convolume/resample_options.hpp"
 #include "core/engine.hpp"
 
 namespace convolume {

@@ -3,7 +3,7 @@
 // Samples beyond the ends of a signal, on the host and on devices.
 
 #include "convolume/cuda/detail/complex.hpp"
-#include "convolume/resample.hpp"
+#include "convolume/resample_options.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {

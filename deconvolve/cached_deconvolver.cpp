@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "convolume/cache.hpp"
+#include "convolume/device_deconvolver.hpp"
 #include "convolume/error.hpp"
 #include "core/option_fields.hpp"
 #include "core/plan_cache.hpp"
@@ -13,6 +13,17 @@
 namespace convolume {
 
 namespace {
+
+// Returns all options as core/option_fields.hpp does.
+auto fields_of(const DeconvolveOptions& options) {
+    const auto& [method, iterations, acceleration, boundary, center, background, saturation,
+                 tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, gain,
+                 offset, coarse_start, splits, seed, host, image_type, streamed] = options;
+    return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
+                    background, saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched,
+                    stop, hold_out, gain, offset, coarse_start, splits, seed, host, image_type,
+                    streamed);
+}
 
 struct DeconvolverKey {
     Shape3 image;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <mutex>
 
-#include "convolume/device.hpp"
+#include "convolume/device_deconvolver.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 #include "core/threads.hpp"

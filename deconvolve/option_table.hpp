@@ -22,6 +22,18 @@ template <>
 inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
+/// When iterations stop: after their full number, by held-out photons, or at a relative change
+/// below `fraction`.
+struct StopRule {
+    bool hold_out = false;
+    std::optional<double> fraction;
+};
+
+/// Returns the rule as --help shows it.
+inline std::string option_value_text(const StopRule& rule) {
+    return rule.hold_out ? "auto" : rule.fraction ? option_value_text(*rule.fraction) : "";
+}
+
 template <>
 inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),

@@ -2,22 +2,18 @@
 #include "convolume/engines.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "convolume/calibration.hpp"
-#include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "convolume/filter_bank.hpp"
 #include "convolume/volume.hpp"
 #include "core/gpu_backend.hpp"
 #include "core/host_memory.hpp"
 #include "core/kept_measurements.hpp"
 #include "core/machine_rates.hpp"
-#include "core/option_names.hpp"
 #include "core/scratch_file.hpp"
 #include "core/threads.hpp"
 #include "cpu/fftw.hpp"
@@ -29,23 +25,6 @@
 namespace convolume {
 
 namespace {
-
-/// Parses numbers of GPUs, "0,1" or "0+1". Returns none for other texts and repeated numbers.
-std::vector<int> parse_gpus(std::string_view text) {
-    std::vector<int> gpus;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (true) {
-        int gpu = -1;
-        const auto [next, error] = std::from_chars(at, end, gpu);
-        const bool repeated = std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
-        if (error != std::errc() || gpu < 0 || repeated) return {};
-        gpus.push_back(gpu);
-        if (next == end) return gpus;
-        if (*next != ',' && *next != '+') return {};
-        at = next + 1;
-    }
-}
 
 // Returns how many GPUs CUDA will start, without starting it; at least 1.
 int visible_gpus() {
@@ -212,42 +191,11 @@ FilterEngineList make_filter_engines(const EngineChoice& choice) {
     return engines;
 }
 
-const char* to_string(EngineChoice::Device device) {
-    return name_of(device);
-}
-
-EngineChoice::Device parse_device(std::string_view text) {
-    if (const auto device = value_named<EngineChoice::Device>(text)) return *device;
-    throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
-}
-
-const char* to_string(FftLibrary library) {
-    return name_of(library);
-}
-
-FftLibrary parse_fft_library(std::string_view text) {
-    return parse_name<FftLibrary>(text, "the library of transforms is ");
-}
-
 std::string describe_fft_libraries() {
     const std::string version = cpu::fftw_version();
     return version.empty()
                ? "own transforms; built without FFTW"
                : message("own transforms, and ", version, " for those that it computes faster");
-}
-
-const char* to_string(TransferGate gate) {
-    return name_of(gate);
-}
-
-TransferGate parse_transfer_gate(std::string_view text) {
-    return parse_name<TransferGate>(text, "the transfer gate is ");
-}
-
-HostResources host_resources() {
-    const AvailableHostMemory memory = available_host_memory();
-    return {processor_name(), thread_count(0), memory.available_bytes, memory.rule,
-            thread_backend()};
 }
 
 std::string gpu_unavailable() {
@@ -298,30 +246,6 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
 
 TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
     return require_gpu_backend().choose_transfer_gate(devices);
-}
-
-void set_devices(EngineChoice& engines, std::string_view text) {
-    using Device = EngineChoice::Device;
-    constexpr std::string_view several = "gpu:";
-    std::vector<int> gpus;
-    if (text.starts_with(several)) gpus = parse_gpus(text.substr(several.size()));
-    if (!gpus.empty()) {
-        engines.device = Device::gpu;
-        engines.gpus = std::move(gpus);
-        return;
-    }
-    for (const Device device : {Device::automatic, Device::cpu, Device::gpu})
-        if (text == to_string(device)) {
-            engines.device = device;
-            engines.gpus.clear();
-            return;
-        }
-    throw InvalidArgument(
-        message("there is no device \"", text, "\": choose auto, cpu, gpu, gpu:0 or gpu:0,1"));
-}
-
-index_t host_limit_bytes(const std::optional<index_t>& chosen) {
-    return chosen ? *chosen : available_host_bytes() / 4 * 3;
 }
 
 Calibration current_calibration() {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "core/option_names.hpp"
 #include "core/stop_scope.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
+#include "optics/option_names.hpp"
 #include "optics/phantom_object.hpp"
 
 namespace convolume {

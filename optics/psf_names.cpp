@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/option_names.hpp"
+#include "optics/option_names.hpp"
 
 namespace convolume {
 

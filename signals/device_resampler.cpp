@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/device.hpp"
+#include "convolume/device_signals.hpp"
 #include "core/gpu_backend.hpp"
 #include "signals/resample_checks.hpp"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/option_names.hpp"
+#include "signals/option_names.hpp"
 
 namespace convolume {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "signals/option_table.hpp"
+#include "signals/option_names.hpp"
 
 namespace convolume {
 

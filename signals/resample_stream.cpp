@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "core/option_names.hpp"
+#include "signals/option_names.hpp"
 #include "signals/resampler_impl.hpp"
 
 namespace convolume {

@@ -2,6 +2,7 @@
 #pragma once
 // The members of a Resampler, which ResampleStream shares.
 
+#include "convolume/resample.hpp"
 #include "cpu/signals/resampling.hpp"
 #include "signals/resample_checks.hpp"
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "convolume/cache.hpp"
+#include "convolume/device_convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/engine.hpp"
 #include "core/option_fields.hpp"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 
-#include "convolume/cache.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convolume/device_convolver.hpp"
+
 #include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
 #include "core/views.hpp"

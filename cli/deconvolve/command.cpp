@@ -11,8 +11,8 @@
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/quantity.hpp"
+#include "convolume/execution.hpp"
 #include "convolume/psf_fit.hpp"
-#include "core/stop_scope.hpp"
 #include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {

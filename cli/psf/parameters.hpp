@@ -10,7 +10,7 @@
 
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
-#include "core/option_tables.hpp"
+#include "optics/option_table.hpp"
 
 namespace convolume::cli {
 

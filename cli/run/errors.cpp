@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "optics/option_table.hpp"
 #include "signals/option_table.hpp"
 
 namespace convolume::cli {

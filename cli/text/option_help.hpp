@@ -17,6 +17,8 @@
 #include "convolume/error.hpp"
 #include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "optics/option_table.hpp"
+#include "signals/option_table.hpp"
 
 namespace convolume::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 // Filters with bounded latency on the CPU: levels of partitions whose work is spread over blocks in
 // equal portions, two sets of filters that fade into each other, and the threads that share a
-// block.
+// block. No thread works between blocks: its deadlines would depend on the system's scheduler.
 
 #include <array>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "convolume/device.hpp"
+#include "convolume/device_convolver.hpp"
 #include "deconvolve/executors/array_executor.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"

@@ -9,13 +9,10 @@
 // also dropped if a GPU or the host refuses memory that another object of the library needs. A
 // forked process starts with an empty cache.
 
-#include <memory>
 #include <optional>
 
-#include "convolume/convolver.hpp"
-#include "convolume/deconvolver.hpp"
-#include "convolume/device.hpp"
 #include "convolume/export.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume {
 
@@ -58,37 +55,5 @@ CONVOLUME_API void limit_plan_cache(const std::optional<index_t>& host_bytes,
 /// Drops all plans, and frees the page-locked memory that is kept for transfers to GPUs. Plans
 /// that are in use are freed when their execution ends.
 CONVOLUME_API void clear_plan_cache();
-
-/// Returns the Convolver of these arguments from the cache. If there is none, it is planned, and
-/// kept. The caller may use it as long as it likes. The plan is that of a Convolver without
-/// Options::expected_executions, since it serves later calls, too. Four times that number, if
-/// given, decides whether GPUs are worth their start. Throws as Convolver does.
-/// @code{.cpp}
-/// Volume kernel({3, 3, 3}, PixelType::float32);
-/// std::fill_n(kernel.elements<float>(), 27, 1 / 27.0F);
-/// const auto blur = cached_convolver({16, 64, 64}, kernel.view());
-/// assert(cached_convolver({16, 64, 64}, kernel.view()) == blur);
-/// @endcode
-CONVOLUME_API std::shared_ptr<const Convolver> cached_convolver(
-    const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
-    const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
-    PixelType output_type = PixelType::float32);
-
-/// As cached_convolver(), for images in the memory of a GPU. DeviceOptions::workspace_of must be
-/// empty.
-CONVOLUME_API std::shared_ptr<const DeviceConvolver> cached_device_convolver(
-    const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
-    const DeviceOptions& device = {});
-
-/// As cached_convolver(), for deconvolutions. Executions of one Deconvolver follow each other.
-CONVOLUME_API std::shared_ptr<const Deconvolver> cached_deconvolver(
-    const Shape3& image_shape, const ConstImageView& psf, const DeconvolveOptions& options = {},
-    const EngineChoice& engines = {});
-
-/// As cached_deconvolver(), for images in the memory of a GPU.
-/// DeviceDeconvolveOptions::workspace_of must be empty.
-CONVOLUME_API std::shared_ptr<const DeviceDeconvolver> cached_device_deconvolver(
-    const Shape3& image_shape, const ConstImageView& psf, const DeconvolveOptions& options = {},
-    const DeviceDeconvolveOptions& device = {});
 
 }  // namespace convolume

@@ -224,6 +224,21 @@ void for_each_magnitude(const ConstImageView& kernel, F&& f) {
     });
 }
 
+/// Returns the Convolver of these arguments from the cache of plans (cache.hpp). If there is none,
+/// it is planned, and kept. The caller may use it as long as it likes. The plan is that of a
+/// Convolver without Options::expected_executions, since it serves later calls, too. Four times
+/// that number, if given, decides whether GPUs are worth their start. Throws as Convolver does.
+/// @code{.cpp}
+/// Volume kernel({3, 3, 3}, PixelType::float32);
+/// std::fill_n(kernel.elements<float>(), 27, 1 / 27.0F);
+/// const auto blur = cached_convolver({16, 64, 64}, kernel.view());
+/// assert(cached_convolver({16, 64, 64}, kernel.view()) == blur);
+/// @endcode
+CONVOLUME_API std::shared_ptr<const Convolver> cached_convolver(
+    const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
+    const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
+    PixelType output_type = PixelType::float32);
+
 /// Returns the index (z, y, x) of the sample of largest magnitude. If several are equal, it is the
 /// one nearest to k/2, where k are the kernel's extents.
 /// @code{.cpp}

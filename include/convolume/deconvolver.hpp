@@ -442,4 +442,9 @@ class CONVOLUME_API Deconvolver {
     std::unique_ptr<Impl> impl_;
 };
 
+/// As cached_convolver(), for deconvolutions. Executions of one Deconvolver follow each other.
+CONVOLUME_API std::shared_ptr<const Deconvolver> cached_deconvolver(
+    const Shape3& image_shape, const ConstImageView& psf, const DeconvolveOptions& options = {},
+    const EngineChoice& engines = {});
+
 }  // namespace convolume

@@ -15,13 +15,6 @@
 
 namespace convolume {
 
-/// Extents of the signals to filter.
-struct SignalShape {
-    index_t signals = 1;  ///< number of signals, which are filtered by the same filters
-    /// Number of samples of each signal. unknown_samples: one signal, until its source ends.
-    index_t samples = 0;
-};
-
 /// Signals that are read in chunks, for example from a file. Derive from it to filter signals that
 /// are not in memory.
 /// @code{.cpp}

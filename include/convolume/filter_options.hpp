@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The options of FilterBank. A signal x has N samples and is zero outside. The filters h have M
-// taps and one common origin; shorter filters are zero outside their taps:
+// The shape of signals and the options of FilterBank. A signal x has N samples and is zero outside.
+// The filters h have M taps and one common origin; shorter filters are zero outside their taps:
 //
 //     full[n] = Σ_k h[k] x[n − k],    n = 0 … N+M−2
 //     same[i] = full[i + origin],     i = 0 … N−1
@@ -19,6 +19,13 @@
 #include "convolume/options.hpp"
 
 namespace convolume {
+
+/// Extents of the signals to filter.
+struct SignalShape {
+    index_t signals = 1;  ///< number of signals, which are filtered by the same filters
+    /// Number of samples of each signal. unknown_samples: one signal, until its source ends.
+    index_t samples = 0;
+};
 
 /// A caller's function that is applied to each filtered sample before it is stored. For a function
 /// object, sample_function() makes one that the CPU computes. device_sample_function() of

@@ -8,7 +8,6 @@
 #include "convolume/volume.hpp"
 #include "core/kernel_survey.hpp"
 #include "core/threads.hpp"
-#include "core/views.hpp"
 
 namespace convolume {
 

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
-#include "core/option_table.hpp"
 #include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "optics/option_table.hpp"
+#include "signals/option_table.hpp"
 
 namespace convolume::python {
 

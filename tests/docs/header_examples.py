@@ -9,8 +9,8 @@ struct at the begin of a block is defined before the function. The program inclu
 library's other headers through convolume.hpp, and headers of the standard library. Compilers name lines of the headers
 in their messages.
 
-The program ends with the first exception or failed assertion. With examples of device.hpp or of a .cuh header, it
-ends with exit code 77, which ctest shows as skipped, if there is no GPU.
+The program ends with the first exception or failed assertion. With examples of a header that is called device_… or
+of a .cuh header, it ends with exit code 77, which ctest shows as skipped, if there is no GPU.
 """
 
 import re
@@ -19,7 +19,7 @@ from pathlib import Path
 
 BEGIN = "/// @code{.cpp}"
 END = "/// @endcode"
-NEED_GPU = ("device.hpp", ".cuh")
+NEED_GPU = re.compile(r"/device_\w+\.hpp$|\.cuh$")
 STANDARD = ("algorithm", "cmath", "cstdint", "iostream", "mutex", "sstream", "stdexcept", "string", "vector",
             "unistd.h")
 
@@ -49,7 +49,7 @@ def main():
             "using namespace convolume;",
             *(namespace_of(name, *example) for name, example in examples.items()),
             "int main() {"]
-    if any(str(header).endswith(NEED_GPU) for header in headers):
+    if any(NEED_GPU.search(str(header)) for header in headers):
         text.append('    if (!gpu_unavailable().empty()) return std::cout << gpu_unavailable() << "\\n", 77;')
     for name in examples:
         text += [f'    std::cout << "{name}" << std::endl;', f"    {name}::run();"]

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "convolume/cache.hpp"
+#include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"

@@ -5,6 +5,8 @@
 
 #include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "optics/option_table.hpp"
+#include "signals/option_table.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

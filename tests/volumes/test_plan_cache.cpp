@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "convolume/cache.hpp"
+#include "convolume/convolver.hpp"
+#include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
