@@ -67,7 +67,7 @@ def main():
     for file, text in texts.items():
         for number, line in comments(file, text):
             for word in WORD.findall(line):
-                path = word.rstrip(".:").strip("/")
+                path = word.partition("#")[0].rstrip(".:").strip("/")
                 is_path = "/" in path and path.split("/")[0] in top_folders
                 if NOT_OF_THE_PROJECT.search(path) or not (is_path or SOURCE_OR_PAGE.search(path)) or path in literals:
                     continue
