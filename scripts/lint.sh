@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, packages, spdx, paths, types, commits; default all of them.
+# PART: format, tidy, shell, python, workflows, packages, spdx, paths, types, rooms, constants, commits;
+# default all of them.
 # --fix repairs the findings of format, python and spdx. tidy checks the files that changed since
 # --base: by default the commit where the branch left origin/main, or the last commit if nothing
 # changed since. paths checks that files named in comments and pages exist, types that no two types
-# share a name, and commits the subjects of commits since the last tag. packages checks recipes of
-# packages, and that all files name the same version.
+# share a name, rooms that folders include only what they may use, constants that Python does not
+# repeat those of C++, and commits the subjects and files of commits since the last tag. packages
+# checks recipes of packages, and that all files name the same version.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -17,12 +19,12 @@ while [ $# -gt 0 ]; do
     case $1 in
         --fix) fix=1 ;;
         --base) base=${2:?--base takes a commit}; shift ;;
-        -*) sed -n '4,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        -*) sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
         *) break ;;
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows packages spdx paths types commits tidy
+[ $# -gt 0 ] || set -- format shell python workflows packages spdx paths types rooms constants commits tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
@@ -85,9 +87,32 @@ check_types() {
     pypi python scripts/check_type_names.py
 }
 
+check_rooms() {
+    pypi python scripts/check_rooms.py
+}
+
+check_constants() {
+    pypi python scripts/check_constants.py
+}
+
+# Prints the files that commits of a new method, format or command should leave alone. They touch its
+# file or folder, tests, pages, the changelog and lines of CMake (HACKING.md).
+foreign_files_of_additions() {
+    git log --no-merges --format='%h %s' "$1..HEAD" | while read -r commit subject; do
+        case $subject in
+            "deconvolve: add method "*) own='deconvolve/methods/' ;;
+            "io: add format "*) own='io/[^/]+/' ;;
+            "cli: add command "*) own='cli/[^/]+/' ;;
+            *) continue ;;
+        esac
+        allowed="^($own|tests/|python/tests/|docs/|(CHANGELOG\.md|mkdocs\.yml)$|cmake/|(.*/)?CMakeLists\.txt$)"
+        git diff-tree --no-commit-id --name-only -r "$commit" | grep -vE "$allowed" | sed "s/^/$commit: /"
+    done
+}
+
 # Checks that subjects of commits have at most 72 characters and an area in front: "io: …" or
-# "io, cli: …". It checks the commits since the last tag or, without a tag, since the last commit that
-# broke this rule.
+# "io, cli: …", and that commits of additions touch no other files. It checks the commits since the
+# last tag or, without a tag, since the last commit that broke this rule.
 check_commits() {
     git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "skipped: this is no git repository"; return; }
     since=$(git describe --tags --abbrev=0 2>/dev/null || echo f1d9ab5eff7e)
@@ -100,7 +125,9 @@ check_commits() {
     long=$(echo "$subjects" | LC_ALL=C.UTF-8 grep -E '^.{73}' || true)
     [ -z "$wrong" ] || printf '%s\n' "subjects without an area in front:" "$wrong" >&2
     [ -z "$long" ] || printf '%s\n' "subjects of more than 72 characters:" "$long" >&2
-    [ -z "$wrong$long" ]
+    foreign=$(foreign_files_of_additions "$since")
+    [ -z "$foreign" ] || printf '%s\n' "files that a new method, format or command should leave alone:" "$foreign" >&2
+    [ -z "$wrong$long$foreign" ]
 }
 
 # Prints the changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
@@ -143,7 +170,7 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | packages | spdx | paths | types | commits | tidy) ;;
+        format | shell | python | workflows | packages | spdx | paths | types | rooms | constants | commits | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"

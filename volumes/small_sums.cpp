@@ -16,9 +16,6 @@ namespace convolume {
 
 namespace {
 
-// Products of a small convolution. That many take about 50 µs, and a plan takes 200 µs.
-constexpr index_t most_products = 1 << 18;
-
 // Taps of the longest sum. Longer sums are divided, because the error of a float sum grows with its
 // length.
 constexpr index_t longest_sum = 256;
@@ -108,9 +105,9 @@ bool has_many_products(const Shape3& image, const Shape3& kernel, const Shape3& 
     for (int a = 0; a < 3; ++a) {
         if (image[a] < 1 || kernel[a] < 1 || output[a] < 1) return true;  // an error, or nothing
         products = checked_multiply(products, checked_multiply(output[a], kernel[a]));
-        if (products > most_products) return true;
+        if (products > most_small_products) return true;
     }
-    return element_count(image) > most_products;
+    return element_count(image) > most_small_products;
 }
 
 }  // namespace

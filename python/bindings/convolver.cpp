@@ -260,6 +260,7 @@ void bind_convolver(nb::module_& module) {
              nb::arg("progress") = nb::none());
     bind_cached_convolution(module);
 
+    module.attr("most_small_products") = most_small_products;
     module.def(
         "convolve_small",
         [](const ReadArray& image, const ReadArray& kernel, const Options& options,

@@ -3,16 +3,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from ._blocks import Block, Halo
 from ._errors import BadData
 from ._ome_metadata import AXES
+from ._options import Nan
 
 Inside = tuple[slice, slice, slice]
-NAN_POLICIES = ("error", "zero", "propagate")
+NAN_POLICIES: tuple[Nan, ...] = get_args(Nan)
 
 
 @dataclass

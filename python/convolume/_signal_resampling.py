@@ -4,7 +4,7 @@
 import importlib
 import math
 import operator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._resample import Extension, Resampling, ResultCount, in_type_of, low_pass,
 from ._run import Device
 from ._sums import Array, given_back, numbers
 
-_EXTENSIONS = ("constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect", "line")
+_EXTENSIONS: tuple[Extension, ...] = get_args(Extension)
 _LEVELS = ("mean", "median", "minimum", "maximum")
 
 
@@ -211,7 +211,7 @@ def _whole(factor: Any, name: str) -> int:
 def _extension(mode: str) -> Extension:
     for known in _EXTENSIONS:
         if known == mode.lower():
-            return known  # type: ignore[return-value]
+            return known
     raise InvalidArgument(f"Unknown mode: {mode}: write one of {', '.join(_EXTENSIONS)}")
 
 

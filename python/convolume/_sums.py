@@ -25,7 +25,7 @@ from ._run import Device
 Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far as they are used
 ByteSize = int | str | None
 _MOST_AXES = 3
-_MOST_PRODUCTS = 1 << 18  # products, and samples, of convolve_small() of the library
+_MOST_PRODUCTS: int = _core.most_small_products  # products, and samples, of convolve_small()
 _LONG_SIGNAL = 1 << 14  # number of samples from which a filter bank is faster than a convolver of one axis
 
 
