@@ -16,7 +16,6 @@ depend on what else runs on the machine, but for caches and clocks. Each command
 """
 
 import argparse
-import json
 import os
 import shlex
 import statistics
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from hardware import processor_name
+from report import report_text
 
 DECONVOLVE = ["--iterations", "10", "--background", "0"]
 
@@ -114,9 +114,9 @@ def main() -> None:
     print(f"\nratio: median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}; {arguments.rounds} rounds, "
           f"{arguments.threads} threads, {time.monotonic() - begin:.0f} s, load {os.getloadavg()[0]:.1f}")
     if arguments.json:
-        arguments.json.write_text(json.dumps({
+        arguments.json.write_text(report_text({
             "processor": processor_name(), "commands": arguments.commands, "rounds": arguments.rounds,
-            "threads": arguments.threads, "results": results}, indent=2) + "\n")
+            "threads": arguments.threads, "results": results}))
 
 
 if __name__ == "__main__":

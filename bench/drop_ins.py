@@ -11,13 +11,13 @@ Both take turns. Figures are the shortest of many calls on the CPU, and medians 
 import argparse
 import functools
 import importlib
-import json
 import os
 import statistics
 import time
 from pathlib import Path
 
 from hardware import gpu_properties, processor_name
+from report import report_text
 
 # Function, its module, shapes of image and kernel, other arguments. Both arrays are float64 on the CPU.
 SMALL = [
@@ -88,7 +88,7 @@ def main():
     print("| work | original, µs | convolume, µs | faster |\n|---|---|---|---|")
     figures = {**versions, "rows": list(rows(arguments.gpu))}
     if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(report_text(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

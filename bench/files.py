@@ -11,7 +11,6 @@ needs numpy, tifffile and h5py, and 10 GB of space (50 with --large).
 """
 
 import argparse
-import json
 import os
 import re
 import statistics
@@ -23,6 +22,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import tifffile
+from report import report_text
 
 BLOCK = 16 << 20
 
@@ -154,8 +154,7 @@ def main():
             path.unlink()
         folder.rmdir()
     if arguments.json:
-        arguments.json.write_text(json.dumps({"date": str(date.today()), "rows": rows}, indent=1) + "\n",
-                                  encoding="utf-8")
+        arguments.json.write_text(report_text({"date": str(date.today()), "rows": rows}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from report import report_text
 from worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -207,7 +208,7 @@ def main():
                     failed.append(case)
                 print_comparison(case, row, "SLOWER" if case in failed else "")
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(report_text(rows), encoding="utf-8")
     print(f"slower: {', '.join(failed)}" if failed else "no case is slower")
     return 1 if failed else 0
 

@@ -12,7 +12,6 @@ or with --cpu.
 
 import argparse
 import importlib
-import json
 import os
 import statistics
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 import current_peers  # noqa: F401 (comes before NumPy)
 import numpy as np
 from hardware import processor_name
+from report import report_text
 
 import convolume
 from convolume import cache, ndimage, signal
@@ -119,7 +119,7 @@ def main():
         show(f"CPU {title}, float64, planned as {method}", rows["CPU " + title])
     print(cache.info())
     if arguments.json:
-        arguments.json.write_text(json.dumps({"versions": versions, "milliseconds": rows}, indent=1) + "\n")
+        arguments.json.write_text(report_text({"versions": versions, "milliseconds": rows}))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from report import report_text
 
 CHOSEN = [
     (shape, kernel)
@@ -229,7 +230,7 @@ def main():
                 figures = {"load": load, "rounds": arguments.rounds, "seed": arguments.seed,
                            "calibrated": arguments.calibrated, "kept": arguments.kept, "prefer": arguments.prefer,
                            "cases": rows}
-                arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+                arguments.json.write_text(report_text(figures), encoding="utf-8")
     load.append(os.getloadavg()[0])
     for group in groups:
         if members := [row for row in rows if row["group"] == group]:

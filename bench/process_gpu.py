@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from report import report_text
 
 import convolume
 from convolume._zarr_store import Location
@@ -134,7 +135,7 @@ def main():
             facts["runs"].append(one)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    arguments.out.write_text(json.dumps(facts, indent=1) + "\n")
+    arguments.out.write_text(report_text(facts))
     return 0
 
 

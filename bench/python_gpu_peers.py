@@ -8,13 +8,14 @@ Times include the work on the GPU. They are medians after the first call of a pr
 """
 
 import argparse
-import json
 import platform
 import statistics
 import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+
+from report import report_text
 
 PROGRAM = """
 import time, cupy
@@ -74,8 +75,8 @@ def main():
               f"({peer / row['Convolver_s']:.1f}×)", flush=True)
         if arguments.json:
             arguments.json.write_text(
-                json.dumps({"date": str(date.today()), "machine": f"{machine}, Python {platform.python_version()}",
-                            "rows": rows}, indent=1) + "\n", encoding="utf-8")
+                report_text({"date": str(date.today()), "machine": f"{machine}, Python {platform.python_version()}",
+                            "rows": rows}), encoding="utf-8")
 
 
 if __name__ == "__main__":

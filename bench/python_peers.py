@@ -9,7 +9,6 @@ medians.
 """
 
 import argparse
-import json
 import platform
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ from datetime import date
 from pathlib import Path
 
 import current_peers  # noqa: F401 (leaves subprocesses no settings of OPENBLAS)
+from report import report_text
 
 FFTCONVOLVE = """
 import time, numpy as np
@@ -126,8 +126,8 @@ def main():
           f"part {1e6 * call['core']:.1f} µs")
     if arguments.json:
         machine = f"{platform.machine()}, {arguments.workers} workers, Python {platform.python_version()}"
-        arguments.json.write_text(json.dumps({"date": str(date.today()), "machine": machine, "import_s": loading,
-                                              "call_s": call, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(report_text({"date": str(date.today()), "machine": machine, "import_s": loading,
+                                              "call_s": call, "rows": rows}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ first. The Python package must be on PYTHONPATH, for example build/dev/python.
 
 import argparse
 import functools
-import json
 import time
 from pathlib import Path
 
 import current_peers  # noqa: F401 (comes before NumPy)
 import numpy as np
 import scipy.signal
+from report import report_text
 
 from convolume import signal
 
@@ -73,7 +73,7 @@ def main():
         print(f"| {name} {up}/{down} {dtype} | {peer_ms:.2f} | {own_ms:.2f} | {peer_ms / own_ms:.1f} "
               f"| {difference:.1e} |", flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(report_text(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ camera of 12 bits.
 """
 
 import argparse
-import json
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from report import report_text
 
 SHAPE, LIMIT, OFFSET = (24, 96, 96), 4095, 100
 VOXEL = ["--voxel", "200,100,100nm"]
@@ -64,7 +64,7 @@ def main():
                     print(f"{kind}, {photons} photons, {share} % saturated: error as bounds {errors[0]:.3f}, "
                           f"as they are {errors[1]:.3f}", flush=True)
     if given.json:
-        given.json.write_text(json.dumps(rows, indent=1))
+        given.json.write_text(report_text(rows))
 
 
 if __name__ == "__main__":

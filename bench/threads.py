@@ -17,6 +17,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from report import report_text
+
 SETTINGS = {
     "pool": ("pool", {}),
     "openmp": ("openmp", {}),
@@ -76,14 +78,13 @@ def main() -> None:
           f"load {os.getloadavg()[0]:.1f}\n")
     print("| work | | " + " | ".join(chosen) + " |")
     print("|---|---|" + "---|" * len(chosen))
-    table = {}
+    table = []
     for (name, load), of_setting in times.items():
         medians = {setting: statistics.median(of_setting[setting]) for setting in chosen}
         print(f"| {name} | {load} | " + " | ".join(f"{medians[setting]:.1f}" for setting in chosen) + " |")
-        table[f"{name}, {load}"] = medians
+        table.append({"case": f"{name}, {load}", **medians})
     if arguments.json:
-        arguments.json.write_text(json.dumps({"processors": processors, "numa_nodes": nodes, "median_ms": table},
-                                             indent=2) + "\n")
+        arguments.json.write_text(report_text({"processors": processors, "numa_nodes": nodes, "median_ms": table}))
 
 
 if __name__ == "__main__":

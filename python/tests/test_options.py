@@ -45,6 +45,16 @@ def description():
             "signatures": {path(function): default_texts(function) for function in DOORS}}
 
 
+def lines_of(value, levels):
+    """Returns JSON with a line for each item of the outer levels."""
+    if levels == 0:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {lines_of(item, levels - 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + "}"
+    return "[\n" + ",\n".join(lines_of(item, levels - 1) for item in value) + "]"
+
+
 def test_description_is_that_of_the_library():
     """Returns the content of docs/reference/options.json, which has the defaults for the documentation."""
     assert json.loads(DESCRIPTION.read_text()) == json.loads(json.dumps(description())), f"run {__file__}"
@@ -114,4 +124,6 @@ def test_empty_text_is_not_a_missing_value():
 
 
 if __name__ == "__main__":
-    DESCRIPTION.write_text(json.dumps(description(), indent=1, ensure_ascii=False) + "\n")
+    found = description()
+    DESCRIPTION.write_text(f'{{"tables": {lines_of(found["tables"], 2)},\n'
+                           f'"signatures": {lines_of(found["signatures"], 1)}}}\n')
