@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "optics/least_squares.hpp"
 
 namespace convolume {
 
@@ -297,25 +298,11 @@ struct BoxGeometry {
     }
 };
 
-/// Solves the symmetric positive system A x = b by Gaussian elimination; x replaces b.
-void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
-    for (std::size_t i = 0; i < 5; ++i)
-        for (std::size_t j = i + 1; j < 5; ++j) {
-            const double factor = a[i][i] > 0 ? a[j][i] / a[i][i] : 0;
-            for (std::size_t k = i; k < 5; ++k) a[j][k] -= factor * a[i][k];
-            b[j] -= factor * b[i];
-        }
-    for (std::size_t i = 5; i-- > 0;) {
-        for (std::size_t k = i + 1; k < 5; ++k) b[i] -= a[i][k] * b[k];
-        b[i] = a[i][i] > 0 ? b[i] / a[i][i] : 0;
-    }
-}
-
 /// Returns the shift (z, y, x) of `box` against `mean`. Fits brightness, background and the three
 /// slopes of the mean to the samples around the middle by least squares.
 std::array<double, 3> fit_shift(const Values& box, const Values& mean,
                                 const BoxGeometry& geometry) {
-    std::array<std::array<double, 5>, 5> normal{};
+    optics::Matrix normal(5, std::vector<double>(5));
     std::array<double, 5> right{};
     const auto reach = [&](int axis) { return std::min<index_t>(5, geometry.size[axis] / 2 - 1); };
     for (index_t z = -reach(0); z <= reach(0); ++z)
@@ -332,10 +319,13 @@ std::array<double, 3> fit_shift(const Values& box, const Values& mean,
                     right[j] += row[j] * geometry.middle(box)[i];
                 }
             }
-    solve(normal, right);
+    const optics::Matrix inverse = optics::symmetric_inverse(normal);
+    const auto solution = [&](std::size_t i) {
+        return std::inner_product(right.begin(), right.end(), inverse[i].begin(), 0.0);
+    };
     std::array<double, 3> shift{};
     for (std::size_t axis = 0; axis < 3; ++axis)
-        shift[axis] = right[0] > 0 ? std::clamp(right[axis + 2] / right[0], -1.0, 1.0) : 0;
+        shift[axis] = solution(0) > 0 ? std::clamp(solution(axis + 2) / solution(0), -1.0, 1.0) : 0;
     return shift;
 }
 

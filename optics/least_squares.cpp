@@ -8,26 +8,12 @@
 
 namespace convolume::optics {
 
-namespace {
-
-using Vector = std::vector<double>;
-using Matrix = std::vector<Vector>;
-
-double dot(const Vector& a, const Vector& b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-}
-
-constexpr double ridge = 1e-12;
-
-/// Returns the inverse of a symmetric matrix by Gauss-Jordan elimination. The diagonal is first
-/// scaled to slightly more than 1, so that no matrix is singular. Rows of zeros stay zeros.
-Matrix inverse(Matrix a) {
+Matrix symmetric_inverse(Matrix a) {
+    constexpr double ridge = 1e-12;
     const std::size_t n = a.size();
-    Vector scale(n);
+    std::vector<double> scale(n);
     for (std::size_t i = 0; i < n; ++i) scale[i] = a[i][i] > 0 ? 1 / std::sqrt(a[i][i]) : 0;
-    Matrix result(n, Vector(n));
+    Matrix result(n, std::vector<double>(n));
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) a[i][j] *= scale[i] * scale[j];
         a[i][i] = 1 + ridge;
@@ -51,6 +37,16 @@ Matrix inverse(Matrix a) {
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < n; ++j) result[i][j] *= scale[i] * scale[j];
     return result;
+}
+
+namespace {
+
+using Vector = std::vector<double>;
+
+double dot(const Vector& a, const Vector& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
 }
 
 class LevenbergMarquardt {
@@ -79,7 +75,7 @@ class LevenbergMarquardt {
         for (const std::size_t i : free_) fit.parameters[i].at_bound = false;
         std::vector<std::size_t> all(x_.size());
         std::iota(all.begin(), all.end(), std::size_t{0});
-        const Matrix a = normal(all), inner = inverse(a);
+        const Matrix a = normal(all), inner = symmetric_inverse(a);
         for (const std::size_t i : all)
             fit.parameters[i].deviation = deviation(a[i][i], inner[i], i);
         return fit;
@@ -129,7 +125,7 @@ class LevenbergMarquardt {
         for (; damping < most_damping; damping *= 10) {
             Matrix damped = a;
             for (std::size_t i = 0; i < a.size(); ++i) damped[i][i] *= 1 + damping;
-            const Matrix inner = inverse(damped);
+            const Matrix inner = symmetric_inverse(damped);
             Vector next = x_;
             for (std::size_t i = 0; i < a.size(); ++i) {
                 const FitParameter& p = parameters_[free_[i]];
@@ -172,7 +168,7 @@ class LevenbergMarquardt {
     Vector x_, r_;
     double sum_;
     std::vector<std::size_t> free_;
-    Matrix columns_;  ///< derivatives of the residuals by each parameter
+    std::vector<Vector> columns_;  ///< derivatives of the residuals by each parameter
 };
 
 }  // namespace

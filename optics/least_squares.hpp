@@ -27,6 +27,13 @@ struct LeastSquaresFit {
     double sum_of_squares;
 };
 
+/// A square matrix, row by row.
+using Matrix = std::vector<std::vector<double>>;
+
+/// Returns the inverse of a symmetric matrix by Gauss-Jordan elimination. The diagonal is first
+/// scaled to slightly more than 1, so that no matrix is singular. Rows of zeros stay zeros.
+Matrix symmetric_inverse(Matrix a);
+
 /// Function that returns the residuals at x, the same number in every call.
 using Residuals = std::function<std::vector<double>(const std::vector<double>& x)>;
 
