@@ -16,10 +16,10 @@
 #include "core/pixels/rows.hpp"
 #include "core/stop_scope.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/dark_level.hpp"
-#include "deconvolve/held_out_search.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/estimates/held_out_search.hpp"
+#include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/formulas.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume::deconvolve {

@@ -8,9 +8,10 @@
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/dark_level.hpp"
-#include "deconvolve/held_out_search.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/estimates/held_out_search.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/uncertainty.hpp"
 
@@ -61,7 +62,7 @@ index_t reserve_for_splits(deconvolve::DeconvolutionProblem& problem, EngineChoi
 void limit_coarse_start(deconvolve::DeconvolutionProblem& problem) {
     if (!problem.options.hold_out) return;
     int& most = *problem.options.coarse_start;
-    if (problem.psf_varies() || deconvolve::share_of_haze(problem) < deconvolve::hazy_share)
+    if (problem.psf_varies() || deconvolve::share_of_haze(problem) < deconvolve::haze::hazy_share)
         most = std::min(most, usual_coarse_start);
 }
 
@@ -323,7 +324,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     DeconvolveOptions of_images = options;
     of_images.coarse_start = 0;
     if (!options.iterations && !options.hold_out)
-        of_images.iterations = deconvolve::usual_iterations(options);
+        of_images.iterations = deconvolve::traits_of(options).usual_iterations;
     of_images = resolved(of_images, image_shape.z);
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/held_out_search.hpp"
-#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/held_out_search.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -82,11 +83,11 @@ class IterationLoop {
         if (progress_.may_read(k)) executor_.complete(state_->pending());
         progress_.finished(iteration);
         if (held_out_share_ > 0) {
-            if (result.held_out() < (1 - least_gain) * least_held_) {
+            if (result.held_out() < (1 - prediction::least_gain) * least_held_) {
                 least_held_ = result.held_out();
                 outcome_.best = k - 1;
             }
-            if (k - 1 - outcome_.best >= patience) return true;
+            if (k - 1 - outcome_.best >= prediction::patience) return true;
         }
         return decision == MethodState::LoopDecision::converged;
     }

@@ -18,14 +18,6 @@ struct IterationOutcome {
     DeconvolveReport report;
 };
 
-/// Number of consecutive iterations without a better prediction of held-out photons that end the
-/// loop.
-inline constexpr int patience = 4;
-/// Least relative decrease of the error for a prediction to count as better. A flat curve goes on
-/// falling by chance, while the estimate becomes grainy in a way that the PSF hides from the
-/// prediction.
-inline constexpr double least_gain = 3e-5;
-
 /// Carries out at most `iterations` iterations from the first estimate on. Executor::begin explains
 /// `held_out_share`.
 IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Names of the methods of deconvolution, and the table of its options (core/option_table.hpp).
+// The table of the options of deconvolution (core/option_table.hpp). The names of methods are in
+// their files (deconvolve/methods).
+
+#include <span>
 
 #include "convolume/deconvolver.hpp"
 #include "core/option_table.hpp"
 
 namespace convolume {
 
+/// The names of all methods, in the order of their values.
+struct MethodNames {
+    CONVOLUME_API static std::span<const NamedValue<DeconvolveMethod>> all();
+    static auto begin() { return all().begin(); }
+    static auto end() { return all().end(); }
+    static auto& front() { return all().front(); }
+    static auto& back() { return all().back(); }
+    static std::size_t size() { return all().size(); }
+};
 template <>
-inline constexpr auto names_of<DeconvolveMethod> = std::to_array<NamedValue<DeconvolveMethod>>({
-    {"rl", DeconvolveMethod::richardson_lucy, "Richardson-Lucy"},
-    {"rl-tv", DeconvolveMethod::richardson_lucy_tv, "with total variation"},
-    {"shb", DeconvolveMethod::scaled_heavy_ball, "as a scaled heavy ball"},
-    {"wb", DeconvolveMethod::wiener_butterworth, "with a Wiener-Butterworth back projector"},
-    {"rlgc", DeconvolveMethod::gradient_consensus, "gradient consensus"},
-    {"nnls", DeconvolveMethod::non_negative_least_squares, "non-negative least squares"},
-    {"wiener", DeconvolveMethod::wiener, "least squares"},
-});
+inline constexpr auto names_of<DeconvolveMethod> = MethodNames{};
 
 template <>
 inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(

@@ -2,35 +2,43 @@
 // Names of options, and the plan as text.
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "convolume/deconvolver.hpp"
-#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/option_table.hpp"
 #include "deconvolve/problem.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume {
 
 namespace {
 
-// Long names, and names that other programs use.
-constexpr NamedValue<DeconvolveMethod> method_aliases[] = {
-    {"richardson-lucy", DeconvolveMethod::richardson_lucy},
-    {"lucy-richardson", DeconvolveMethod::richardson_lucy},
-    {"richardson-lucy-tv", DeconvolveMethod::richardson_lucy_tv},
-    {"rltv", DeconvolveMethod::richardson_lucy_tv},
-    {"scaled-heavy-ball", DeconvolveMethod::scaled_heavy_ball},
-    {"wiener-butterworth", DeconvolveMethod::wiener_butterworth},
-    {"gradient-consensus", DeconvolveMethod::gradient_consensus},
-    {"non-negative-least-squares", DeconvolveMethod::non_negative_least_squares}};
-
-// Options that only methods use which list them, and those of all methods that count photons.
-constexpr std::string_view of_some_methods[] = {"acceleration", "tv_weight", "noise_to_signal",
-                                                "unmatched",    "consensus", "start"};
+// Options of all methods that count photons.
 constexpr std::string_view of_photons[] = {"saturation", "mask", "no_data", "hot_pixels", "nan"};
 
 template <class Names>
 bool is_among(std::string_view option, const Names& names) {
     return std::ranges::find(names, option) != std::ranges::end(names);
+}
+
+// Calls use(Method{}) for every method.
+template <class Use>
+void for_each_method(const Use& use) {
+    std::apply([&](auto... methods) { (use(methods), ...); }, deconvolve::AllMethods{});
+}
+
+// Returns the name of an option that not all methods use, or nothing.
+std::string_view name_in_methods(std::string_view option) {
+    std::string_view found = option == "coarse_start" ? "coarse_start" : "";
+    const auto look_in = [&](const auto& names) {
+        for (const std::string_view name : names)
+            if (name == option) found = name;
+    };
+    look_in(of_photons);
+    for_each_method([&](auto method) { look_in(decltype(method)::option_names); });
+    return found;
 }
 
 }  // namespace
@@ -43,44 +51,52 @@ const char* to_string(Acceleration acceleration) {
     return name_of(acceleration);
 }
 
+std::span<const NamedValue<DeconvolveMethod>> MethodNames::all() {
+    static constexpr auto names = std::apply(
+        [](auto... methods) {
+            std::array<NamedValue<DeconvolveMethod>, sizeof...(methods)> sorted{
+                {{decltype(methods)::name, decltype(methods)::method, decltype(methods)::help}...}};
+            std::ranges::sort(sorted, {}, &NamedValue<DeconvolveMethod>::value);
+            return sorted;
+        },
+        deconvolve::AllMethods{});
+    return names;
+}
+
 bool uses_option(DeconvolveMethod method, std::string_view option) {
     if (is_among(option, of_photons)) return has_likelihood(method);
     return deconvolve::visit_method(method, [&](auto of) {
         if (option == "coarse_start") return decltype(of)::traits({}).starts_coarsely;
-        return !is_among(option, of_some_methods) || is_among(option, decltype(of)::option_names);
+        return name_in_methods(option).empty() || is_among(option, decltype(of)::option_names);
     });
 }
 
 void require_option(DeconvolveMethod method, std::string_view option) {
     if (uses_option(method, option)) return;
-    std::string_view name = "coarse_start";
-    for (const std::string_view one : of_some_methods)
-        if (one == option) name = one;
-    const auto* const of_likelihood = std::ranges::find(of_photons, option);
-    const bool is_of_likelihood = of_likelihood != std::ranges::end(of_photons);
-    if (is_of_likelihood) name = *of_likelihood;
-    throw InvalidArgument(
-        sentence(OptionName{name}, " does not apply to the method ", to_string(method),
-                 is_of_likelihood ? ", which compares all pixels" : "", "; leave it out"));
+    throw InvalidArgument(sentence(
+        OptionName{name_in_methods(option)}, " does not apply to the method ", to_string(method),
+        is_among(option, of_photons) ? ", which compares all pixels" : "", "; leave it out"));
+}
+
+deconvolve::MethodTraits deconvolve::traits_of(const DeconvolveOptions& options) {
+    return visit_method(options.method,
+                        [&](auto method) { return decltype(method)::traits(options); });
 }
 
 bool uses_gain(const DeconvolveOptions& options) {
-    const bool chooses_weight = uses_option(options.method, "tv_weight") && !options.tv_weight;
+    const deconvolve::MethodTraits traits = deconvolve::traits_of(options);
+    const bool chooses_weight = traits.uses_neighbors && !options.tv_weight;
     return resolved(options, 1).hold_out || options.splits != 0 || chooses_weight ||
-           uses_option(options.method, "consensus");
-}
-
-int deconvolve::usual_iterations(const DeconvolveOptions& options) {
-    return uses_option(options.method, "unmatched") ? options.unmatched : 30;
+           traits.draws_halves;
 }
 
 DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {
-    constexpr int most_searched = 200;
     DeconvolveOptions found = options;
     const bool starts_coarsely = uses_option(options.method, "coarse_start");
     if (!options.iterations && !options.stop && starts_coarsely) found.hold_out = true;
     if (!options.iterations)
-        found.iterations = found.hold_out ? most_searched : deconvolve::usual_iterations(options);
+        found.iterations = found.hold_out ? deconvolve::numbers::most_searched
+                                          : deconvolve::traits_of(options).usual_iterations;
     if (!options.coarse_start)
         found.coarse_start =
             found.hold_out && starts_coarsely && planes > 1 ? most_coarse_start : 0;
@@ -88,14 +104,18 @@ DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {
 }
 
 bool has_likelihood(DeconvolveMethod method) {
-    return deconvolve::visit_method(
-        method, [](auto of) { return decltype(of)::traits({}).counts_photons; });
+    DeconvolveOptions options;
+    options.method = method;
+    return deconvolve::traits_of(options).counts_photons;
 }
 
 DeconvolveMethod parse_deconvolve_method(std::string_view text) {
-    for (const NamedValue<DeconvolveMethod>& alias : method_aliases)
-        if (is_name(text, alias.name)) return alias.value;
-    return parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
+    std::optional<DeconvolveMethod> found;
+    for_each_method([&](auto method) {
+        for (const std::string_view alias : decltype(method)::aliases)
+            if (is_name(text, alias)) found = decltype(method)::method;
+    });
+    return found ? *found : parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
 }
 
 Acceleration parse_acceleration(std::string_view text) {

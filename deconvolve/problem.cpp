@@ -14,10 +14,9 @@
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
-#include "deconvolve/methods/registry.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
-#include "deconvolve/methods/wiener_butterworth.hpp"
+#include "deconvolve/formulas.hpp"
 #include "deconvolve/option_table.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -201,8 +200,7 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
                                      const DeconvolveOptions& options, int threads) {
     DeconvolutionProblem problem;
     problem.options = resolved(options, image.z);
-    problem.traits = visit_method(options.method,
-                                  [&](auto method) { return decltype(method)::traits(options); });
+    problem.traits = traits_of(options);
     check_options(problem.options, problem.traits);
     problem.image = image;
     problem.object = image;
@@ -216,8 +214,13 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     if (problem.traits.uses_neighbors && problem.has_light)
         problem.squared_taps = squared_taps_of(problem.psf);
     if (problem.traits.has_unmatched && problem.psf_sum > 0)
-        problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
-                                                    thread_count(threads));
+        problem.unmatched = visit_method(options.method, [&](auto method) {
+            using Method = decltype(method);
+            if constexpr (requires { &Method::unmatched_taps; })
+                return Method::unmatched_taps(problem.psf, center, options, thread_count(threads));
+            else
+                return Volume();
+        });
     for (int a = 0; a < 3; ++a) {
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",

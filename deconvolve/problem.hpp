@@ -7,7 +7,7 @@
 #include "convolume/deconvolver.hpp"
 #include "core/pair_axis.hpp"
 #include "core/plane_weights.hpp"
-#include "deconvolve/methods/method.hpp"
+#include "deconvolve/method.hpp"
 #include "deconvolve/pixel_bounds.hpp"
 
 namespace convolume::deconvolve {
@@ -99,8 +99,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
 /// Throws InvalidArgument if an option was changed that the method does not use.
 void check_unused(const DeconvolveOptions& options);
 
-/// Returns the number of iterations if it is left open and no search finds it.
-int usual_iterations(const DeconvolveOptions& options);
+/// Returns the traits of the options' method.
+MethodTraits traits_of(const DeconvolveOptions& options);
 
 /// Resolves the problem of a PSF that varies with depth.
 DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<DepthPsf>& psfs,

@@ -9,8 +9,8 @@
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume::deconvolve {

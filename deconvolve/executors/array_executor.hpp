@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "deconvolve/executors/executor.hpp"
-#include "deconvolve/methods/registry.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/registry.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 

@@ -7,10 +7,10 @@
 
 #include "convolume/error.hpp"
 #include "convolume/missing_pixels.hpp"
-#include "deconvolve/dark_level.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "gpu/fft/pixel.hpp"
 #include "gpu/runtime/device.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/formulas.hpp"
 #include "gpu/fft/element_passes.hpp"
 
 namespace convolume::deconvolve {

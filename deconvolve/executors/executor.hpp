@@ -13,8 +13,9 @@
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
-#include "deconvolve/images.hpp"
-#include "deconvolve/methods/method.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/levels.hpp"
+#include "deconvolve/method.hpp"
 #include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
@@ -140,8 +141,8 @@ inline TotalVariation variation_of(const DeconvolutionProblem& problem, const Lo
         variation.extent[axis] = problem.object[axis];
         variation.per_step[axis] = static_cast<float>(least / size[axis]);
     }
-    // The slope of a larger weight changes faster, and would make steps overshoot.
-    const double share = std::max(1e-3, 40 * tv_weight_of(problem, image));
+    const double share = std::max(smoothing::least_rounding,
+                                  smoothing::rounding_of_weight * tv_weight_of(problem, image));
     variation.smallest =
         std::max(static_cast<float>(share * static_cast<double>(mean_at_start(image))), 1e-15F);
     return variation;

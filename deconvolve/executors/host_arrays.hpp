@@ -8,7 +8,7 @@
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
 #include "cpu/volumes/plane_passes.hpp"
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 #include "deconvolve/problem.hpp"
 
 // The arrays of a deconvolution in host memory, around Convolvers or passes.

@@ -6,7 +6,7 @@
 
 #include "core/threads.hpp"
 #include "deconvolve/executors/row_loops.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/walker.cuh"
-#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 

@@ -14,7 +14,7 @@
 
 #include "convolume/image_view.hpp"
 #include "core/plane_weights.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/formulas.hpp"
 #include "gpu/fft/element_job.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"

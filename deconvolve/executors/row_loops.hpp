@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 
 // Operations of an iteration of Richardson and Lucy on one row of samples on the host, compiled for
 // each instruction set.

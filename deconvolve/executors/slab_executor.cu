@@ -11,7 +11,7 @@
 #include "convolume/volume.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/slabs.cuh"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"

@@ -10,7 +10,7 @@
 #include "convolume/volume.hpp"
 #include "core/short_float.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device_memory.hpp"
 

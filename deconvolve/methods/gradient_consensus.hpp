@@ -5,8 +5,8 @@
 // own. Only voxels where the halves agree nearby take the step:
 //     AᵀA((c₁ - 1) (c₂ - 1)) >= 0
 
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/methods/richardson_lucy.hpp"
-#include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -110,6 +110,8 @@ ConsentCount(const float*, AnyWeights, float) -> ConsentCount<AnyWeights>;
 
 struct GradientConsensus {
     static constexpr DeconvolveMethod method = DeconvolveMethod::gradient_consensus;
+    static constexpr const char *name = "rlgc", *help = "gradient consensus";
+    static constexpr std::array<std::string_view, 1> aliases{"gradient-consensus"};
     static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
                                                                   "consensus"};
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "deconvolve/images.hpp"
-#include "deconvolve/methods/method.hpp"
+#include "deconvolve/estimates/levels.hpp"
+#include "deconvolve/method.hpp"
 #include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
@@ -131,6 +131,8 @@ void compare_photons(Operations& operations) {
 
 struct RichardsonLucy {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
+    static constexpr const char *name = "rl", *help = "Richardson-Lucy";
+    static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy", "lucy-richardson"};
     static constexpr std::array<std::string_view, 2> option_names{"acceleration", "start"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deconvolve/images.hpp"
-#include "deconvolve/methods/method.hpp"
+#include "deconvolve/estimates/levels.hpp"
+#include "deconvolve/method.hpp"
 #include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
@@ -60,6 +60,8 @@ struct ConjugateStep {
 
 struct Wiener {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener;
+    static constexpr const char *name = "wiener", *help = "least squares";
+    static constexpr std::array<std::string_view, 0> aliases{};
     static constexpr std::array<std::string_view, 1> option_names{"noise_to_signal"};
 
     static MethodTraits traits(const DeconvolveOptions&) {

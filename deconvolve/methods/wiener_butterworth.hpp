@@ -25,6 +25,8 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
 
 struct WienerButterworth {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener_butterworth;
+    static constexpr const char *name = "wb", *help = "with a Wiener-Butterworth back projector";
+    static constexpr std::array<std::string_view, 1> aliases{"wiener-butterworth"};
     static constexpr std::array<std::string_view, 4> option_names{"acceleration", "start",
                                                                   "unmatched", "noise_to_signal"};
 
@@ -32,7 +34,12 @@ struct WienerButterworth {
         MethodTraits traits;
         traits.fits_passes = true;
         traits.has_unmatched = options.unmatched > 0;
+        traits.usual_iterations = options.unmatched;
         return accelerated(traits, options);
+    }
+    static Volume unmatched_taps(const Volume& psf, const Index3& center,
+                                 const DeconvolveOptions& options, int threads) {
+        return wiener_butterworth_taps(psf, center, options.noise_to_signal, threads);
     }
 
     /// Unmatched steps do not tell how to extrapolate, and the first step after them has no

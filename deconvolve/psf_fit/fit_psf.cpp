@@ -11,13 +11,14 @@
 #include "convolume/volume.hpp"
 #include "core/stop_scope.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/brightest_part.hpp"
 #include "deconvolve/caller_images.hpp"
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/dark_level.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/estimates/brightest_part.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/formulas.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
-#include "deconvolve/photons.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/problem.hpp"
 
@@ -27,16 +28,11 @@ using namespace deconvolve;
 
 namespace {
 
-// Of the part that is compared: so few that a comparison takes about a second on two cores, and so
-// many that the mean of their squared errors varies by less than 1 %.
-constexpr index_t most_pixels = index_t{1} << 18;
-constexpr index_t least_extent = 64;  // along y and x, so that cones of light fit
-constexpr int most_iterations = 60;   // which a prediction mostly ends long before
-
 // Returns the extents of a part with all planes, as square as the image allows.
 Shape3 part_of(const Shape3& image) {
-    const auto edge = static_cast<index_t>(std::sqrt(static_cast<double>(most_pixels / image.z)));
-    const index_t wanted = std::max(least_extent, edge);
+    const auto edge =
+        static_cast<index_t>(std::sqrt(static_cast<double>(psf_fit::most_pixels / image.z)));
+    const index_t wanted = std::max(psf_fit::least_extent, edge);
     return {image.z, std::min(image.y, wanted), std::min(image.x, wanted)};
 }
 
@@ -70,7 +66,7 @@ class HalfPrediction {
         : part_(std::move(part)), engines_(engines), threads_(thread_count(engines.threads)) {
         context_.stop = context.stop;
         options_.saturation = options.saturation;
-        options_.iterations = most_iterations;
+        options_.iterations = psf_fit::most_iterations;
         options_.hold_out = true;
         options_.coarse_start = usual_coarse_start;
         measure_noise();
@@ -223,10 +219,8 @@ class StepSearch {
     }
     bool take_if_better(const PsfOptions& model) {
         if (comparisons_ >= most_) return false;
-        // Smaller gains do not show in the result.
-        constexpr double least_gain = 1e-3;
         const double error = error_of(model);
-        if (!(error < (1 - least_gain) * error_)) return false;
+        if (!(error < (1 - psf_fit::least_gain) * error_)) return false;
         best_ = model;
         error_ = error;
         return true;
@@ -260,18 +254,17 @@ class StepSearch {
 
 FittedPsf fit_psf(ImageSource& image, const PsfOptions& model, const PsfFitOptions& options,
                   const EngineChoice& engines, const ExecutionContext& context) {
-    constexpr index_t fewest_planes = 3;
     const StackFormat format = image.format();
     if (format.volumes() != 1)
         throw InvalidArgument(message("the image has ", format.channels, " channels and ",
                                       format.frames, " times: choose one by SourceChannel"));
     if (is_complex(format.type)) throw BadData("the image is complex: give its intensity");
-    if (format.shape.z < fewest_planes)
+    if (format.shape.z < psf_fit::fewest_planes)
         throw InvalidArgument(message("the image has ", format.shape.z,
                                       format.shape.z == 1 ? " plane" : " planes",
                                       ", but a PSF is fitted by how light spreads out of focus: "
                                       "give at least ",
-                                      fewest_planes));
+                                      psf_fit::fewest_planes));
     const StopScope scope(context.stop);
     HalfPrediction prediction(read_part(image, thread_count(engines.threads)), options, engines,
                               context);

@@ -143,7 +143,7 @@ BREAKS = {
         "test_walks",
         "test_walks"),
     "random numbers depend on the position in the tile": DeliberateDefect(
-        "deconvolve/methods/element_wise.hpp",
+        "deconvolve/functors.hpp",
         "if (is_whole) return first + i;",
         "if (is_whole || i >= 0) return first + i;",
         "test_walks",

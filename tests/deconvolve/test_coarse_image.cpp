@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/methods/variation.hpp"
+#include "deconvolve/variation.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 

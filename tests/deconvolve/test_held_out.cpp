@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "convolume/error.hpp"
-#include "deconvolve/held_out_search.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/held_out_search.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/support/compare.hpp"

@@ -10,7 +10,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "convolume/volume.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/images.hpp"
+#include "deconvolve/estimates/levels.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

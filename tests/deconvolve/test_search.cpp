@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

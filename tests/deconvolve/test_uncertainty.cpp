@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/uncertainty.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"

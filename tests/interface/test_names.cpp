@@ -4,6 +4,7 @@
 #include "convolume/convolume.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/signal_file.hpp"
+#include "deconvolve/option_table.hpp"
 #include "tests/support/names.hpp"
 
 using namespace convolume;
@@ -94,14 +95,19 @@ TEST_CASE("options of a filter bank are named and parsed") {
 }
 
 TEST_CASE("options of a deconvolution are named and parsed") {
-    check_names<DeconvolveMethod>({{DeconvolveMethod::richardson_lucy, "rl"},
-                                   {DeconvolveMethod::richardson_lucy_tv, "rl-tv"},
-                                   {DeconvolveMethod::scaled_heavy_ball, "shb"},
-                                   {DeconvolveMethod::wiener_butterworth, "wb"},
-                                   {DeconvolveMethod::gradient_consensus, "rlgc"},
-                                   {DeconvolveMethod::non_negative_least_squares, "nnls"},
-                                   {DeconvolveMethod::wiener, "wiener"}},
-                                  parse_deconvolve_method);
+    Names<DeconvolveMethod> methods;
+    for (const NamedValue<DeconvolveMethod>& one : names_of<DeconvolveMethod>)
+        methods.emplace_back(one.value, one.name);
+    check_names<DeconvolveMethod>(methods, parse_deconvolve_method);
+    for (const auto& [method, name] :
+         Names<DeconvolveMethod>{{DeconvolveMethod::richardson_lucy, "rl"},
+                                 {DeconvolveMethod::richardson_lucy_tv, "rl-tv"},
+                                 {DeconvolveMethod::scaled_heavy_ball, "shb"},
+                                 {DeconvolveMethod::wiener_butterworth, "wb"},
+                                 {DeconvolveMethod::gradient_consensus, "rlgc"},
+                                 {DeconvolveMethod::non_negative_least_squares, "nnls"},
+                                 {DeconvolveMethod::wiener, "wiener"}})
+        CHECK(to_string(method) == name);
     for (const std::string name : {"RL", "richardson-lucy", "Richardson_Lucy"})
         CHECK(parse_deconvolve_method(name) == DeconvolveMethod::richardson_lucy);
     CHECK(parse_deconvolve_method("RL_TV") == DeconvolveMethod::richardson_lucy_tv);

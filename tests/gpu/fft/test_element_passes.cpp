@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/formulas.hpp"
 #include "gpu/fft/element_kernel.hpp"
 #include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"

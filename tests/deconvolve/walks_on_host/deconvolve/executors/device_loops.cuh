@@ -3,7 +3,7 @@
 // Replaces the CUDA kernels of the file of this name by loops on the host, queued in a CUDA stream.
 
 #include "convolume/volume.hpp"
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"

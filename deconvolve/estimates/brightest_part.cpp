@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/brightest_part.hpp"
+#include "deconvolve/estimates/brightest_part.hpp"
 
 #include <algorithm>
 
 #include "core/threads.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/formulas.hpp"
 
 namespace convolume::deconvolve {
 

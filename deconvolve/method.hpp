@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of deconvolution as data: each method is a struct in a file of its own, listed in
-// registry.hpp. Its members are
+// The methods of deconvolution as data. Each method is a struct in a file of its own in
+// deconvolve/methods; the struct has the file's name. The list of all is made of that folder
+// (registry.hpp), so that no other file names a method. Members of the struct are
 //
-// - method: its value of DeconvolveMethod; deconvolve/option_table.hpp has its name
-// - options: names of the options that only some methods use
+// - method: its value of DeconvolveMethod, whose order is that of --help
+// - name, help, aliases: its name, a few words for --help, and further names
+// - option_names: those of the options that only some methods use
 // - traits(options): the arrays and abilities that it needs (MethodTraits)
+// - unmatched_taps(psf, center, options, threads): taps of the other back projector, if
+//   MethodTraits::has_unmatched
 // - state(problem, image): its scalars between iterations (MethodState)
 // - iterate(operations): an iteration as a list of operations, which every executor carries out
 //
@@ -34,7 +38,8 @@
 
 #include "convolume/deconvolver.hpp"
 #include "core/short_float.hpp"
-#include "deconvolve/methods/variation.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
 
@@ -76,6 +81,8 @@ struct MethodTraits {
     bool draws_halves = false;
     bool starts_coarsely = false;  ///< whether iterations may start on coarser images
     int projections = 1;           ///< number of pairs of blur() and blur_back() in an iteration
+    /// Number of iterations if it is left open and no search finds it.
+    int usual_iterations = numbers::usual_iterations;
 };
 
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/dark_level.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,38 +11,13 @@
 
 #include "convolume/image_view.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/coarse_start.hpp"
-#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
-
-// Number of iterations: more take more haze away, but also dig holes into dim images.
-constexpr int dark_iterations = 8;
-// Share of voxels that are darker than the background by noise.
-constexpr double darker_share = 1e-3;
-// Number of iterations above the background that show whether a specimen is sparse.
-constexpr int sparse_iterations = 32;
-// Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
-// cells, nuclei and shells less than 2.5.
-constexpr double sparse_contrast = 2.8;
-// Share of a sparse specimen's voxels that are darker than haze which counts as background. Little
-// light, which is its mean relative to its noise, has the largest share. Chosen by the light of
-// results: bench/restoration/compare.py.
-constexpr double most_darker = 0.375, least_darker = 0.01;
-constexpr double little_light = 1.7;
-// Lines: the share falls with this power of the light, and all of it counts from a contrast on.
-constexpr double power_of_light = -0.86;
-constexpr double clear_contrast = 5;
-// Points, which have more contrast than lines: the least share from a light on.
-constexpr double point_contrast = 20;
-constexpr double much_light = 3.4;
-// Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
-// would otherwise be smaller than a coarse pixel.
-constexpr index_t coarse_pixels = 1 << 15;
-constexpr index_t fine_for_coarse = 1 << 10;
-constexpr index_t least_coarse_extent = 16;
 
 // Returns the axes to halve next. Planes are mostly further apart than pixels.
 Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
@@ -52,7 +27,7 @@ Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
         const index_t extent = problem.image[axis];
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
         coarsening.halved[static_cast<std::size_t>(axis)] =
-            extent >= 2 * least_coarse_extent && fits;
+            extent >= 2 * haze::least_coarse_extent && fits;
     }
     return coarsening;
 }
@@ -129,12 +104,15 @@ double share_of_darker(double contrast, double light) {
     const auto between = [](double value, double from, double to) {
         return std::clamp((value - from) / (to - from), 0.0, 1.0);
     };
-    if (contrast < point_contrast) {
-        const double share = std::min(1.0, std::pow(light / little_light, power_of_light));
-        return std::max(least_darker,
-                        most_darker * share * between(contrast, sparse_contrast, clear_contrast));
+    if (contrast < haze::point_contrast) {
+        const double share =
+            std::min(1.0, std::pow(light / haze::little_light, haze::power_of_light));
+        return std::max(haze::least_darker,
+                        haze::most_darker * share *
+                            between(contrast, haze::sparse_contrast, haze::clear_contrast));
     }
-    return std::lerp(most_darker, least_darker, between(light, little_light, much_light));
+    return std::lerp(haze::most_darker, haze::least_darker,
+                     between(light, haze::little_light, haze::much_light));
 }
 
 }  // namespace
@@ -145,9 +123,9 @@ double share_of_haze(const DeconvolutionProblem& problem) {
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(shape.z * shape.y));
     parallel_for(shape.z * shape.y, thread_count(0), [&](index_t row, int) {
         const float* const taps = problem.psf.elements<float>() + row * shape.x;
-        const bool is_near = std::abs(row % shape.y - center.y) <= region_edge;
-        const index_t begin = is_near ? std::max<index_t>(0, center.x - region_edge) : 0;
-        const index_t end = is_near ? std::min(shape.x, center.x + region_edge + 1) : 0;
+        const bool is_near = std::abs(row % shape.y - center.y) <= regions::edge;
+        const index_t begin = is_near ? std::max<index_t>(0, center.x - regions::edge) : 0;
+        const index_t end = is_near ? std::min(shape.x, center.x + regions::edge + 1) : 0;
         const double near = std::accumulate(taps + begin, taps + end, 0.0);
         const double beyond = std::accumulate(taps, taps + begin, 0.0) +
                               std::accumulate(taps + end, taps + shape.x, 0.0);
@@ -164,7 +142,8 @@ double share_of_haze(const DeconvolutionProblem& problem) {
 std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
     if (fine.options.background || !fine.traits.counts_photons) return {};
     std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));
-    const index_t most = std::max(coarse_pixels, element_count(fine.image) / fine_for_coarse);
+    const index_t most =
+        std::max(haze::coarse_pixels, element_count(fine.image) / haze::fine_for_coarse);
     DeconvolutionProblem& coarse = level->problem_;
     const DeconvolutionProblem* from = &fine;
     bool with_z = false;
@@ -177,11 +156,11 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
         with_z = !with_z;
     }
     if (from == &fine) return {};
-    level->has_haze_ = share_of_haze(fine) > hazy_share;
+    level->has_haze_ = share_of_haze(fine) > haze::hazy_share;
     DeconvolveOptions& options = coarse.options;
     options.method = DeconvolveMethod::richardson_lucy;
     options.acceleration = Acceleration::none;
-    options.iterations = dark_iterations;
+    options.iterations = haze::dark_iterations;
     options.coarse_start = 0;
     coarse.traits = RichardsonLucy::traits(options);
     EngineChoice engines;
@@ -248,12 +227,12 @@ HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
                      sums.coarse_.elements<float>() + element_count(coarse.shape),
                      [](float sum) { return sum < coarse_saturation(); }))
         return {offset, offset};
-    const Volume hazy = restore(coarse, offset * pixels, dark_iterations);
-    const double dark = offset + dark_quantile(hazy, coarse, darker_share) / pixels;
+    const Volume hazy = restore(coarse, offset * pixels, haze::dark_iterations);
+    const double dark = offset + dark_quantile(hazy, coarse, haze::darker_share) / pixels;
     if (!has_haze_) return {dark, dark};
-    const Volume estimate = restore(coarse, dark * pixels, sparse_iterations);
+    const Volume estimate = restore(coarse, dark * pixels, haze::sparse_iterations);
     const double contrast = contrast_of(estimate, coarse);
-    if (contrast < sparse_contrast) return {dark, dark};
+    if (contrast < haze::sparse_contrast) return {dark, dark};
     const double mean = mean_of(coarse) / pixels;
     const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
     const double share = share_of_darker(contrast, light_to_noise);

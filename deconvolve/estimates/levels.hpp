@@ -99,10 +99,6 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
                 const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
                 LoadedImage& loaded);
 
-/// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
-/// mean.
-constexpr index_t region_edge = 16;
-
 /// Rows of an image whose regions are compared: strips of some rows in every plane.
 struct Strips {
     /// Chooses the strips of an image.

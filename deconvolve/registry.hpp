@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The list of all methods. A new method needs a file, a value of DeconvolveMethod with its name
-// (deconvolve/option_table.hpp), and a place in this list.
+// The methods of deconvolution. all_methods.hpp is generated from the files in deconvolve/methods:
+// it includes them, and names their structs in the tuple AllMethods.
 
 #include <tuple>
 
 #include "convolume/error.hpp"
-#include "deconvolve/methods/gradient_consensus.hpp"
-#include "deconvolve/methods/heavy_ball.hpp"
-#include "deconvolve/methods/nnls.hpp"
-#include "deconvolve/methods/richardson_lucy.hpp"
-#include "deconvolve/methods/total_variation.hpp"
-#include "deconvolve/methods/wiener.hpp"
-#include "deconvolve/methods/wiener_butterworth.hpp"
+#include "deconvolve/all_methods.hpp"
 
 namespace convolume::deconvolve {
-
-using AllMethods = std::tuple<RichardsonLucy, RichardsonLucyTv, HeavyBall, WienerButterworth,
-                              GradientConsensus, NonNegativeLeastSquares, Wiener>;
 
 /// Returns visit(Method{}), where Method is the struct of the method.
 template <class Visit>

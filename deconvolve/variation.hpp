@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/functors.hpp"
 
 namespace convolume::deconvolve {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "deconvolve/images.hpp"
+#include "deconvolve/estimates/levels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,8 @@
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
-#include "deconvolve/dark_level.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
@@ -60,17 +61,13 @@ struct RegionRange {
     double brightest = -std::numeric_limits<double>::infinity();
 };
 
-/// Fewest pixels of a region.
-constexpr index_t least_region = 16;
-
 /// Compares the regions of strips with a level.
 template <class T>
 RegionRange range_of_regions(const Strips& strips, double level, double saturation) {
-    // The darkest of about ten thousand dark regions is four standard errors below the mean.
-    double most_errors = 8;
+    double most_errors = regions::most_errors;
     RegionRange range;
     const Shape3 shape = strips.view.shape;
-    const index_t height = strips.height, width = std::min(region_edge, shape.x);
+    const index_t height = strips.height, width = std::min(regions::edge, shape.x);
     const auto count = static_cast<double>(height * width);
     for (index_t z = 0; z < shape.z; ++z)
         for (index_t top = 0; top < strips.count * strips.stride; top += strips.stride)
@@ -114,10 +111,9 @@ RegionRange range_of_regions(const Strips& strips, double level, double saturati
 }  // namespace
 
 Strips::Strips(const Shape3& image) {
-    constexpr index_t enough_pixels = 1 << 22;
-    height = std::min(region_edge, image.y);
-    stride = height * std::max<index_t>(1, element_count(image) / enough_pixels);
-    if (height * std::min(region_edge, image.x) >= least_region)
+    height = std::min(regions::edge, image.y);
+    stride = height * std::max<index_t>(1, element_count(image) / regions::enough_pixels);
+    if (height * std::min(regions::edge, image.x) >= regions::least_pixels)
         count = (image.y - height) / stride + 1;
 }
 
@@ -125,10 +121,10 @@ BackgroundEstimate::BackgroundEstimate(const Shape3& image, std::optional<double
     : shape_(image),
       saturation_(saturation.value_or(std::numeric_limits<double>::infinity())),
       strips_(image) {
-    constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest = 8;
     const index_t count = element_count(image);
-    level_width_ = std::clamp<index_t>(count / few_levels, 1, std::min(widest, image.x));
-    level_stride_ = std::max(level_width_, count / enough_levels);
+    level_width_ = std::clamp<index_t>(count / regions::few_levels, 1,
+                                       std::min(regions::widest_level, image.x));
+    level_stride_ = std::max(level_width_, count / regions::enough_levels);
     levels_.reserve(static_cast<std::size_t>(ceil_div(count, level_stride_)));
 }
 
@@ -175,24 +171,21 @@ void BackgroundEstimate::add(const ConstImageView& planes, index_t z) {
 }
 
 ImageBackground BackgroundEstimate::estimate() const {
-    // Haze of a widefield image, and specimens that fill less than three quarters of it, raise the
-    // usual level above the darkest region by less than this share of the brightest region.
-    constexpr double noticeable = 0.1;
     if (levels_.empty()) return {};
     const auto [level, error] = usual_level(levels_);
-    const RegionRange regions = range_of_regions(strips_, level, saturation_);
-    if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
-    if (!regions.darkest ||
-        level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
-        return {level, {}, regions.least, !regions.darkest, error};
-    const bool far_above_zero = *regions.darkest > noticeable * regions.brightest;
-    return {0, far_above_zero ? regions.darkest : std::nullopt, regions.least, false};
+    const RegionRange range = range_of_regions(strips_, level, saturation_);
+    if (!std::isfinite(range.brightest)) return {};  // planes of fewer than 16 pixels
+    if (!range.darkest ||
+        level - *range.darkest <= regions::noticeable * (range.brightest - *range.darkest))
+        return {level, {}, range.least, !range.darkest, error};
+    const bool far_above_zero = *range.darkest > regions::noticeable * range.brightest;
+    return {0, far_above_zero ? range.darkest : std::nullopt, range.least, false};
 }
 
 ImageBackground BackgroundEstimate::check(double given) const {
     if (!(given > 0)) return {given};
-    const RegionRange regions = range_of_regions(strips_, given, saturation_);
-    return {given, regions.darkest, regions.least};
+    const RegionRange range = range_of_regions(strips_, given, saturation_);
+    return {given, range.darkest, range.least};
 }
 
 namespace {
@@ -215,7 +208,6 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
                 const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
                 LoadedImage& loaded) {
-    constexpr double noticeable = 0.1;  // share of the image's light above the background
     const DeconvolveOptions& options = problem.options;
     loaded.background = background.level;
     loaded.darkest = background.darkest;
@@ -239,7 +231,7 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
             find_under_haze({loaded.has_gain ? loaded.photons.gain : unlimited, offset});
         const double level = found.includes_haze ? std::max(found.level, offset)
                                                  : std::clamp(found.level, offset, most);
-        const double doubt = noticeable * (loaded.mean - level);
+        const double doubt = regions::noticeable * (loaded.mean - level);
         const bool differs = std::abs(background.level - level) > doubt;
         if (!background.is_certain || differs || found.includes_haze) {
             loaded.background = level;

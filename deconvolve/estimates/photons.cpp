@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,14 +10,12 @@
 
 #include "convolume/missing_pixels.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/estimates/constants.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-constexpr index_t enough_pixels = 1 << 19;
-constexpr std::size_t levels = 64;
-constexpr std::size_t least_of_level = 100;
 // Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
 
@@ -26,9 +24,6 @@ constexpr double median_square = 0.4549364;
 template <class Value>
 NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
                           double saturation, const Value& value) {
-    // A few saturated pixels change the noise little. Leaving them out would leave out bright
-    // noise.
-    constexpr index_t most_saturated = 20;
     bool is_complete = true;
     double sum = 0;
     double difference = 0, wide_difference = 0;
@@ -62,7 +57,7 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
             }
     return {sum / static_cast<double>(count), difference * difference / norm,
             wide_difference * wide_difference / norm,
-            is_complete && most_saturated * saturated < count};
+            is_complete && noise::most_saturated * saturated < count};
 }
 
 struct BrightnessLevel {
@@ -76,20 +71,20 @@ std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) 
         samples.begin(), samples.end(),
         [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });
     const double least = low->mean;
-    const double width = (high->mean - least) / static_cast<double>(levels);
+    const double width = (high->mean - least) / static_cast<double>(noise::levels);
     std::vector<BrightnessLevel> result;
     if (!(width > 0)) return result;
-    std::array<std::vector<double>, levels> squares;
-    std::array<double, levels> sums{};
+    std::array<std::vector<double>, noise::levels> squares;
+    std::array<double, noise::levels> sums{};
     for (const NoiseSample& sample : samples) {
         const auto level =
-            std::min(levels - 1, static_cast<std::size_t>((sample.mean - least) / width));
+            std::min(noise::levels - 1, static_cast<std::size_t>((sample.mean - least) / width));
         squares[level].push_back(sample.square);
         sums[level] += sample.mean;
     }
-    for (std::size_t k = 0; k < levels; ++k) {
+    for (std::size_t k = 0; k < noise::levels; ++k) {
         std::vector<double>& of_level = squares[k];
-        if (of_level.size() < least_of_level) continue;
+        if (of_level.size() < noise::least_of_level) continue;
         const auto middle = of_level.begin() + static_cast<std::ptrdiff_t>(of_level.size() / 2);
         std::nth_element(of_level.begin(), middle, of_level.end());
         const auto pixels = static_cast<double>(of_level.size());
@@ -123,10 +118,6 @@ NoiseFit with_error(const Line& line, const LineSums& sums,
                     const std::vector<BrightnessLevel>& of_noise) {
     // Variance of the median of squares, relative to that of N normal deviates' squares, times N.
     constexpr double of_median = 5.44;
-    // Noise that is not in proportion to the light misses the line by more.
-    constexpr double most_missed = 0.2;
-    // Structures of the image make a small offset uncertain by this share of the mean brightness.
-    constexpr double least_share = 0.04;
     double chi_square = 0, missed = 0, pixels = 0, all = 0, sum = 0;
     for (const BrightnessLevel& level : of_noise) {
         const double away = level.variance / line.at(level) - 1;
@@ -143,9 +134,9 @@ NoiseFit with_error(const Line& line, const LineSums& sums,
     const double variance = scale * (sums.wmm - 2 * o * sums.wm + o * o * sums.w);
     fit.offset_error = std::sqrt(std::max(variance, 0.0)) / line.slope;
     fit.has_offset = of_noise.size() > 4 && fit.offset > 3 * fit.offset_error &&
-                     fit.offset > least_share * sum / all &&
+                     fit.offset > noise::least_share_of_offset * sum / all &&
                      line.slope > 3 * std::sqrt(scale * sums.w) &&
-                     std::sqrt(missed / pixels) < most_missed;
+                     std::sqrt(missed / pixels) < noise::most_missed;
     return fit;
 }
 
@@ -180,7 +171,7 @@ PhotonScaleEstimate::PhotonScaleEstimate(const Shape3& image, PixelType type,
         inside_[a] = image[a] - 2 * reach_[a];
     }
     const index_t count = element_count(inside_);
-    stride_ = ceil_div(count, enough_pixels);
+    stride_ = ceil_div(count, noise::enough_pixels);
     samples_.resize(static_cast<std::size_t>(ceil_div(count, stride_)));
     window_ = Volume({2 * reach_.z + 1, image.y, image.x}, type);
 }
@@ -222,9 +213,7 @@ std::optional<NoiseFit> PhotonScaleEstimate::find() const {
     const std::vector<NoiseSample> samples = complete();
     if (samples.empty()) return {};
     std::optional<NoiseFit> found = fit(levels_of(samples));
-    // A shift by a sixth of a pixel leaves three quarters, and makes the gain 1.4 times too large.
-    constexpr double least_share = 0.75;
-    if (found) found->is_filtered = share_of_white_noise() < least_share;
+    if (found) found->is_filtered = share_of_white_noise() < noise::least_white_share;
     return found;
 }
 
@@ -237,7 +226,7 @@ std::vector<NoiseSample> PhotonScaleEstimate::complete() const {
 
 double PhotonScaleEstimate::share_of_white_noise() const {
     std::vector<NoiseSample> samples = complete();
-    if (samples.size() < 2 * least_of_level) return 1;
+    if (samples.size() < 2 * noise::least_of_level) return 1;
     const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
     std::nth_element(samples.begin(), middle, samples.end(),
                      [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });

@@ -11,7 +11,7 @@
 #include "convolume/shape.hpp"
 #include "core/pair_axis.hpp"
 #include "core/short_float.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/formulas.hpp"
 
 namespace convolume::deconvolve {
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "deconvolve/images.hpp"
+#include "deconvolve/estimates/levels.hpp"
 #include "deconvolve/placement.hpp"
 
 namespace convolume::deconvolve {
@@ -21,9 +21,6 @@ namespace convolume::deconvolve {
 /// Returns the share of haze in the PSF's light: what lies further from the PSF's center, along y
 /// or x, than the edge of a region.
 double share_of_haze(const DeconvolutionProblem& problem);
-/// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
-/// confocal ones 0.03.
-inline constexpr double hazy_share = 0.2;
 
 class DarkLevel {
   public:

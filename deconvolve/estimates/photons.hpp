@@ -13,8 +13,8 @@
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/volume.hpp"
-#include "deconvolve/images.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/estimates/levels.hpp"
+#include "deconvolve/formulas.hpp"
 
 // Thinning: some of an image's photons are drawn at random and separated from the others, so that
 // both images record the same object with independent noise. Random numbers depend on the pixel's

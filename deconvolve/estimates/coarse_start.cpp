@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "deconvolve/coarse_start.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,8 @@
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -117,12 +118,6 @@ int CoarseStart::begin(const ConstImageView& image, const ImageLevels& levels,
 }
 
 namespace {
-
-// Least extent of an axis to halve. Shorter axes cost little, and hold no broad structures.
-constexpr index_t least_extent = 16;
-// Largest contrast of a wave of four fine pixels a period, the finest detail that coarse pixels
-// show, along an axis to halve.
-constexpr double most_contrast = 0.5;
 
 // Returns the contrasts that the PSF leaves of waves along z, y and x that have four samples a
 // period.
@@ -246,7 +241,8 @@ Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes) {
         const index_t extent = fine.image[axis];
         // A periodic axis of an odd number of pixels cannot be halved.
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
-        coarsening.halved[a] = extent >= least_extent && fits && contrasts[a] < most_contrast;
+        coarsening.halved[a] =
+            extent >= coarsening::least_extent && fits && contrasts[a] < coarsening::most_contrast;
     }
     if (keeps_planes && (coarsening.halved[1] || coarsening.halved[2]))
         coarsening.halved[0] = false;

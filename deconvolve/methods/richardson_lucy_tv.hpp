@@ -6,25 +6,27 @@
 // sign in flat regions from step to step, so that consecutive changes hardly agree: the factor of
 // Biggs and Andrews, which is their product, would be near 0.
 
-#include "deconvolve/methods/heavy_ball.hpp"
-#include "deconvolve/methods/variation.hpp"
+#include "deconvolve/methods/scaled_heavy_ball.hpp"
+#include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
 
 struct RichardsonLucyTv {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy_tv;
+    static constexpr const char *name = "rl-tv", *help = "with total variation";
+    static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy-tv", "rltv"};
     static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
                                                                   "tv_weight"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
-        MethodTraits traits = HeavyBall::traits(options);
+        MethodTraits traits = ScaledHeavyBall::traits(options);
         traits.keeps_previous = is_accelerated(options);
         traits.uses_neighbors = options.tv_weight.value_or(1) > 0;
         return traits;
     }
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
                                               const LoadedImage& image) {
-        if (is_accelerated(problem.options)) return HeavyBall::state(problem, image);
+        if (is_accelerated(problem.options)) return ScaledHeavyBall::state(problem, image);
         return std::make_unique<PlainState>(problem);
     }
     template <class Operations>

@@ -8,8 +8,10 @@
 
 namespace convolume::deconvolve {
 
-struct HeavyBall {
+struct ScaledHeavyBall {
     static constexpr DeconvolveMethod method = DeconvolveMethod::scaled_heavy_ball;
+    static constexpr const char *name = "shb", *help = "as a scaled heavy ball";
+    static constexpr std::array<std::string_view, 1> aliases{"scaled-heavy-ball"};
     static constexpr std::array<std::string_view, 1> option_names{"start"};
 
     static MethodTraits traits(const DeconvolveOptions&) {

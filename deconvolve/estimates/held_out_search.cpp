@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/held_out_search.hpp"
+#include "deconvolve/estimates/held_out_search.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,70 +11,23 @@
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
-#include "deconvolve/dark_level.hpp"
-#include "deconvolve/photons.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-/// Least extent of a part along y and x, if the image has as many pixels.
-constexpr index_t least_part_extent = 64;
-/// Share of an image's extents along y and x that a part has.
-constexpr double share_of_image = 1.0 / 3;
-/// Least number of pixels of a part, if the image has as many.
-constexpr double least_pixels = 1 << 17;
-/// Largest number of pixels of a part, unless its extents are the least ones.
-constexpr double most_pixels = 1 << 23;
-
-/// Iterations of the first reference, and the factor from one reference to the next one. A single
-/// plane has few pixels for an object, and the more so if it also gets the light of planes out of
-/// focus. References of many iterations then have the specks of a PSF that is not quite that of the
-/// recording, which are equal in both halves.
-constexpr double first_reference = 80, next_reference = 2.5;
-constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
-/// Iterations of the first reference if the coarser image was searched: as a multiple of the number
-/// that is nearest on the coarser image, and the least of them. Halves start from the coarser
-/// image, and take fewer iterations than it took.
-constexpr double reference_after_coarser = 1.5;
-constexpr double least_reference = 30;
-/// Share of a reference's iterations beyond which it has too few of them to judge others: it is
-/// itself blurred, and finds too small a number.
-constexpr double judged_share = 0.5;
-/// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
-/// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
-/// the PSF is not that of the recording, and the specks that more iterations make of this are equal
-/// in both halves.
-constexpr double most_misfit = 0.15;
-constexpr double most_lasting = 0.4;
-/// Factor from the number of iterations after which halves are nearest to the best number for all
-/// photons, which have less noise: of a PSF without haze, and what is added for the share of haze
-/// in a PSF's light. With much haze, iterations restore detail for longer, and too many cost less.
-/// For single planes, the number of halves is best.
-constexpr double from_half_to_all = 1.25;
-constexpr double more_with_haze = 0.4;
-/// Range of the least distance of halves, relative to the reference, that is that of bright threads
-/// if more iterations than the first reference's lead to it. Many iterations on the finest coarse
-/// image then restore noise that stays: it gets usual_coarse_start at most, and the image more
-/// iterations by a factor. This holds for Richardson–Lucy alone: with total variation, halves of
-/// thick objects come as near.
-constexpr double least_distance_of_threads = 0.25, most_distance_of_threads = 0.4;
-constexpr double more_of_threads = 1.2;
-/// Such a distance below which the object consists of so bright points that noise of any coarse
-/// start stays.
-constexpr double most_distance_of_bright_points = 0.055;
-/// Number of iterations away from the reference that end a search, and their share of the best.
-constexpr int least_patience = 4;
-constexpr double patience_share = 0.15;
-
 // Returns the extents of a part, with all planes.
 Shape3 part_of(const Shape3& image) {
     const auto pixels = static_cast<double>(element_count(image));
-    const double share = std::clamp(share_of_image, std::sqrt(least_pixels / pixels),
-                                    std::sqrt(most_pixels / pixels));
+    const double share =
+        std::clamp(search::share_of_image, std::sqrt(search::least_part_pixels / pixels),
+                   std::sqrt(search::most_part_pixels / pixels));
     const auto shortened = [&](index_t extent) {
         const auto wanted = static_cast<index_t>(std::ceil(share * static_cast<double>(extent)));
-        return std::min(extent, std::max(least_part_extent, wanted));
+        return std::min(extent, std::max(search::least_part_extent, wanted));
     };
     return {image.z, shortened(image.y), shortened(image.x)};
 }
@@ -165,7 +118,8 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       iterations_(*whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
-      from_half_to_all_(is_plane_ ? 1 : from_half_to_all + more_with_haze * share_of_haze(whole)),
+      from_half_to_all_(
+          is_plane_ ? 1 : search::from_half_to_all + search::more_with_haze * share_of_haze(whole)),
       brightest_(whole.image, problem_.image, threads) {}
 
 std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& whole,
@@ -210,8 +164,8 @@ index_t HeldOutSearch::device_bytes() const {
 }
 
 double HeldOutSearch::share_of_time() const {
-    // A search takes about three times as many iterations as it finds.
-    const double part = 3 * static_cast<double>(element_count(problem_.object));
+    const double part =
+        search::iterations_of_search * static_cast<double>(element_count(problem_.object));
     return part / (part + static_cast<double>(element_count(whole_object_)));
 }
 
@@ -222,7 +176,9 @@ struct HeldOutSearch::Stage {
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
 
-    bool fits() const { return misfit <= std::max(most_misfit, most_lasting * half_misfit); }
+    bool fits() const {
+        return misfit <= std::max(search::most_misfit, search::most_lasting * half_misfit);
+    }
 };
 
 struct HeldOutSearch::Nearest {
@@ -237,12 +193,12 @@ class HeldOutSearch::References {
   public:
     /// `coarser` is the number that is nearest on the coarser image, or 0 if it is not known.
     References(bool is_plane, int coarser, int limit)
-        : growth_(is_plane ? next_reference_of_plane : next_reference),
-          wanted_(is_plane ? first_reference_of_plane : first_reference),
+        : growth_(is_plane ? search::next_reference_of_plane : search::next_reference),
+          wanted_(is_plane ? search::first_reference_of_plane : search::first_reference),
           limit_(limit) {
         if (coarser > 0)
-            wanted_ = std::clamp(reference_after_coarser * coarser,
-                                 std::min(least_reference, wanted_), wanted_);
+            wanted_ = std::clamp(search::reference_after_coarser * coarser,
+                                 std::min(search::least_reference, wanted_), wanted_);
     }
 
     /// Returns the number of the next reference: the limit if it is less than a step away.
@@ -302,7 +258,7 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         }
         report(iteration, std::sqrt(distance / pixels));
         const int without_gain =
-            std::max(least_patience, static_cast<int>(patience_share * stage.best));
+            std::max(search::least_patience, static_cast<int>(search::patience_share * stage.best));
         if (iteration.number - stage.best >= without_gain) throw SearchEnded();
     };
     try {
@@ -327,7 +283,7 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
         nearest.searched += stage.searched;
         nearest.iterations = stage.best;
         nearest.distance = stage.distance;
-        if (stage.best <= judged_share * most) return nearest;
+        if (stage.best <= search::judged_share * most) return nearest;
         nearest.grows = stage.fits();
         if (!nearest.grows || most == references.limit()) return nearest;
     }
@@ -341,14 +297,14 @@ int HeldOutSearch::of_all(const Nearest& nearest, int limit) const {
 void HeldOutSearch::adapt_to_thin_objects(const Nearest& nearest, Found& found) const {
     const bool is_plain = problem_.options.method == DeconvolveMethod::richardson_lucy;
     if (!is_plain || is_plane_ || found.coarse.empty() || !nearest.grows ||
-        nearest.iterations <= first_reference)
+        nearest.iterations <= search::first_reference)
         return;
-    if (nearest.distance < most_distance_of_bright_points) {
+    if (nearest.distance < search::most_distance_of_bright_points) {
         found.coarse.clear();
-    } else if (nearest.distance >= least_distance_of_threads &&
-               nearest.distance < most_distance_of_threads) {
+    } else if (nearest.distance >= search::least_distance_of_threads &&
+               nearest.distance < search::most_distance_of_threads) {
         found.coarse.front() = std::min(found.coarse.front(), usual_coarse_start);
-        const double more = more_of_threads * found.iterations;
+        const double more = search::more_of_threads * found.iterations;
         found.iterations = std::min(iterations_, static_cast<int>(std::lround(more)));
     }
 }

@@ -55,6 +55,8 @@ ProjectedStep(const float*, float*, AnyWeights) -> ProjectedStep<AnyWeights>;
 
 struct NonNegativeLeastSquares {
     static constexpr DeconvolveMethod method = DeconvolveMethod::non_negative_least_squares;
+    static constexpr const char *name = "nnls", *help = "non-negative least squares";
+    static constexpr std::array<std::string_view, 1> aliases{"non-negative-least-squares"};
     static constexpr std::array<std::string_view, 1> option_names{"start"};
 
     static MethodTraits traits(const DeconvolveOptions&) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
-#include "deconvolve/brightest_part.hpp"
-#include "deconvolve/coarse_start.hpp"
+#include "deconvolve/estimates/brightest_part.hpp"
+#include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/problem.hpp"
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The rules of thumb of deconvolution. Each group names the program that measures what its numbers
+// do, or the principle that gives them. Factors that follow from a formula stay beside the formula.
+
+#include "convolume/shape.hpp"
+
+namespace convolume::deconvolve {
+
+/// Numbers of iterations that nothing else decides. bench/deconvolve_quality.py shows the quality
+/// against the number, bench/restoration/compare.py what searches find.
+namespace numbers {
+
+inline constexpr int usual_iterations = 30;
+/// Largest number of a search. Few recordings gain from more (compare.py --most).
+inline constexpr int most_searched = 200;
+
+}  // namespace numbers
+
+/// The search for the number of iterations by halves of the photons. bench/restoration/rules.py
+/// compares it with other rules, and bench/restoration/compare.py with the best number;
+/// bench/single_planes.py does so for single planes.
+namespace search {
+
+/// Least extent of a part along y and x, and its least number of pixels, if the image has as many.
+inline constexpr index_t least_part_extent = 64;
+inline constexpr double least_part_pixels = 1 << 17;
+/// Share of an image's extents along y and x that a part has, and the largest number of pixels of a
+/// part, unless its extents are the least ones: a search shall take less time than the result.
+inline constexpr double share_of_image = 1.0 / 3;
+inline constexpr double most_part_pixels = 1 << 23;
+
+/// Iterations of the first reference, and the factor from one reference to the next one. A single
+/// plane has few pixels for an object, and the more so if it also gets the light of planes out of
+/// focus. References of many iterations then have the specks of a PSF that is not quite that of the
+/// recording, which are equal in both halves.
+inline constexpr double first_reference = 80, next_reference = 2.5;
+inline constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
+/// Iterations of the first reference if the coarser image was searched: as a multiple of the number
+/// that is nearest on the coarser image, and the least of them. Halves start from the coarser
+/// image, and take fewer iterations than it took.
+inline constexpr double reference_after_coarser = 1.5;
+inline constexpr double least_reference = 30;
+/// Share of a reference's iterations beyond which it has too few of them to judge others: it is
+/// itself blurred, and finds too small a number.
+inline constexpr double judged_share = 0.5;
+/// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
+/// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
+/// the PSF is not that of the recording, and the specks that more iterations make of this are equal
+/// in both halves.
+inline constexpr double most_misfit = 0.15;
+inline constexpr double most_lasting = 0.4;
+/// Factor from the number of iterations after which halves are nearest to the best number for all
+/// photons, which have less noise: of a PSF without haze, and what is added for the share of haze
+/// in a PSF's light. With much haze, iterations restore detail for longer, and too many cost less.
+/// For single planes, the number of halves is best.
+inline constexpr double from_half_to_all = 1.25;
+inline constexpr double more_with_haze = 0.4;
+/// Range of the least distance of halves, relative to the reference, that is that of bright threads
+/// if more iterations than the first reference's lead to it. Many iterations on the finest coarse
+/// image then restore noise that stays: it gets usual_coarse_start at most, and the image more
+/// iterations by a factor. This holds for Richardson–Lucy alone: with total variation, halves of
+/// thick objects come as near.
+inline constexpr double least_distance_of_threads = 0.25, most_distance_of_threads = 0.4;
+inline constexpr double more_of_threads = 1.2;
+/// Such a distance below which the object consists of so bright points that noise of any coarse
+/// start stays.
+inline constexpr double most_distance_of_bright_points = 0.055;
+/// Number of iterations away from the reference that end a search, and their share of the best.
+inline constexpr int least_patience = 4;
+inline constexpr double patience_share = 0.15;
+/// Iterations of a search relative to those that it finds, for the progress.
+inline constexpr double iterations_of_search = 3;
+
+}  // namespace search
+
+/// The search by held-out photons in a whole image, whose prediction rules.py compares, too.
+namespace prediction {
+
+/// Number of consecutive iterations without a better prediction of held-out photons that end the
+/// loop.
+inline constexpr int patience = 4;
+/// Least relative decrease of the error for a prediction to count as better. A flat curve goes on
+/// falling by chance, while the estimate becomes grainy in a way that the PSF hides from the
+/// prediction.
+inline constexpr double least_gain = 3e-5;
+
+}  // namespace prediction
+
+/// The background of images without a dark region. bench/restoration/compare.py measures the light
+/// of results, which it decides about.
+namespace haze {
+
+/// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
+/// confocal ones 0.03.
+inline constexpr double hazy_share = 0.2;
+/// Number of iterations: more take more haze away, but also dig holes into dim images.
+inline constexpr int dark_iterations = 8;
+/// Share of voxels that are darker than the background by noise.
+inline constexpr double darker_share = 1e-3;
+/// Number of iterations above the background that show whether a specimen is sparse.
+inline constexpr int sparse_iterations = 32;
+/// Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
+/// cells, nuclei and shells less than 2.5.
+inline constexpr double sparse_contrast = 2.8;
+/// Share of a sparse specimen's voxels that are darker than haze which counts as background. Little
+/// light, which is its mean relative to its noise, has the largest share.
+inline constexpr double most_darker = 0.375, least_darker = 0.01;
+inline constexpr double little_light = 1.7;
+/// Lines: the share falls with this power of the light, and all of it counts from a contrast on.
+inline constexpr double power_of_light = -0.86;
+inline constexpr double clear_contrast = 5;
+/// Points, which have more contrast than lines: the least share from a light on.
+inline constexpr double point_contrast = 20;
+inline constexpr double much_light = 3.4;
+/// Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
+/// would otherwise be smaller than a coarse pixel.
+inline constexpr index_t coarse_pixels = 1 << 15;
+inline constexpr index_t fine_for_coarse = 1 << 10;
+inline constexpr index_t least_coarse_extent = 16;
+
+}  // namespace haze
+
+/// The usual level of an image, and its dark regions: as many samples as make the error of a level
+/// small beside noise (tests/deconvolve/test_pixels.cpp).
+namespace regions {
+
+/// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
+/// mean. A region has at least as many pixels.
+inline constexpr index_t edge = 16;
+inline constexpr index_t least_pixels = 16;
+/// Pixels of strips, and levels, beyond which an image is sampled; levels below which they are of
+/// single pixels; pixels of a level at most.
+inline constexpr index_t enough_pixels = 1 << 22;
+inline constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest_level = 8;
+/// Standard errors below the mean for a region to be darker than noise explains: the darkest of
+/// about ten thousand dark regions is four below it.
+inline constexpr double most_errors = 8;
+/// Share of the light that shows. Haze of a widefield image, and specimens that fill less than
+/// three quarters of it, raise the usual level above the darkest region by less than this share of
+/// the brightest region.
+inline constexpr double noticeable = 0.1;
+
+}  // namespace regions
+
+/// The gain and the offset by the image's noise. tests/deconvolve/test_held_out.cpp has recordings
+/// whose gain is known.
+namespace noise {
+
+inline constexpr index_t enough_pixels = 1 << 19;
+inline constexpr std::size_t levels = 64;
+inline constexpr std::size_t least_of_level = 100;
+/// Pixels around a pixel for one that may be saturated. A few change the noise little, and leaving
+/// them out would leave out bright noise.
+inline constexpr index_t most_saturated = 20;
+/// Noise that is not in proportion to the light misses the line by more.
+inline constexpr double most_missed = 0.2;
+/// Structures of the image make a small offset uncertain by this share of the mean brightness.
+inline constexpr double least_share_of_offset = 0.04;
+/// Least share of white noise in that of photons. A shift by a sixth of a pixel leaves three
+/// quarters, and makes the gain 1.4 times too large.
+inline constexpr double least_white_share = 0.75;
+
+}  // namespace noise
+
+/// Coarser images to start from: bench/deconvolve_quality.py --only coarse-start.
+namespace coarsening {
+
+/// Least extent of an axis to halve. Shorter axes cost little, and hold no broad structures.
+inline constexpr index_t least_extent = 16;
+/// Largest contrast of a wave of four fine pixels a period, the finest detail that coarse pixels
+/// show, along an axis to halve.
+inline constexpr double most_contrast = 0.5;
+
+}  // namespace coarsening
+
+/// The smoothness of a total variation, whose weight follows from the noise. Methods beside each
+/// other: bench/restoration/methods.py.
+namespace smoothing {
+
+/// ε of the total variation, relative to the weight, and its least share of the image's mean. The
+/// slope of a larger weight changes faster, and would make steps overshoot.
+inline constexpr double rounding_of_weight = 40;
+inline constexpr double least_rounding = 1e-3;
+
+}  // namespace smoothing
+
+/// Optics that fit a recording: bench/restoration/fitted_psf.py.
+namespace psf_fit {
+
+/// Pixels of the part that is compared: so few that a comparison takes about a second on two cores,
+/// and so many that the mean of their squared errors varies by less than 1 %.
+inline constexpr index_t most_pixels = index_t{1} << 18;
+inline constexpr index_t least_extent = 64;  ///< along y and x, so that cones of light fit
+inline constexpr int most_iterations = 60;   ///< which a prediction mostly ends long before
+inline constexpr double least_gain = 1e-3;   ///< smaller gains do not show in the result
+/// Planes that tell how light spreads out of focus.
+inline constexpr index_t fewest_planes = 3;
+
+}  // namespace psf_fit
+
+}  // namespace convolume::deconvolve
