@@ -23,6 +23,13 @@ CONVOLUME_DEVICE float quotient(float a, float b) {
 #endif
 }
 
+struct FastQuotient {
+    CONVOLUME_DEVICE float operator()(float a, float b) const { return quotient(a, b); }
+};
+struct ExactQuotient {
+    CONVOLUME_DEVICE float operator()(float a, float b) const { return a / b; }
+};
+
 /// Mark of pixels that are left out of comparisons: any value from -3 to 0. Putting back held-out
 /// photons adds marks.
 inline constexpr float not_compared = -1;
@@ -40,29 +47,6 @@ CONVOLUME_DEVICE bool is_measured(float pixel) {
 CONVOLUME_DEVICE bool is_compared(float pixel) {
     return is_measured(pixel) || is_saturated(pixel);
 }
-
-/// Model of a pixel. Recorded and expected counts are what is above the camera's offset: only these
-/// have the statistics of photons.
-struct PixelModel {
-    float background;  ///< background less the offset
-    float floor;       ///< least expected count: a smaller one is a rounding error
-    float offset = 0;
-    /// Returns the counts of a recorded pixel that is compared with an expected number. Those of a
-    /// saturated pixel are at least its bound: a larger expected number has no misfit.
-    CONVOLUME_DEVICE float counts(float recorded, float expected_counts) const {
-        const bool saturated = is_saturated(recorded);
-        const float above = (saturated ? saturated_mark(recorded) : recorded) - offset;
-        const float counts = above > 0 ? above : 0;
-        return saturated && counts < expected_counts ? expected_counts : counts;
-    }
-    /// Returns the expected counts.
-    CONVOLUME_DEVICE float expected(float blurred) const {
-        const float sum = blurred + background;
-        return sum > floor ? sum : floor;
-    }
-    /// Returns the expected value of a recorded pixel.
-    CONVOLUME_DEVICE float recorded(float blurred) const { return expected(blurred) + offset; }
-};
 
 /// Returns a number to add up instead of a misfit that is not needed. It is finite if the model is
 /// finite, and too small for sums to overflow.
@@ -107,6 +91,49 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 #endif
 }
 
+/// A recorded pixel beside its model. Ratio and misfit are 0 if the pixel is not compared.
+struct ComparedPixel {
+    bool is_compared;
+    float ratio, misfit;
+};
+
+/// Model of a pixel. Recorded and expected counts are what is above the camera's offset: only these
+/// have the statistics of photons.
+struct PixelModel {
+    float background;  ///< background less the offset
+    float floor;       ///< least expected count: a smaller one is a rounding error
+    float offset = 0;
+    /// Returns the counts of a recorded pixel that is compared with an expected number. Those of a
+    /// saturated pixel are at least its bound: a larger expected number has no misfit.
+    CONVOLUME_DEVICE float counts(float recorded, float expected_counts) const {
+        const bool saturated = is_saturated(recorded);
+        const float above = (saturated ? saturated_mark(recorded) : recorded) - offset;
+        const float counts = above > 0 ? above : 0;
+        return saturated && counts < expected_counts ? expected_counts : counts;
+    }
+    /// Returns the expected counts.
+    CONVOLUME_DEVICE float expected(float blurred) const {
+        const float sum = blurred + background;
+        return sum > floor ? sum : floor;
+    }
+    /// Compares a recorded pixel with its expected counts `m`, by `divide(y, m)`. `less` is
+    /// subtracted from the ratio.
+    template <class Divide>
+    CONVOLUME_DEVICE ComparedPixel compare(float recorded, float m, float less,
+                                           const Divide& divide) const {
+        const bool compared = richardson_lucy::is_compared(recorded);
+        const float y = counts(recorded, m);
+        const float ratio = divide(y, m);
+        const float misfit = richardson_lucy::misfit(y, m, ratio);
+        return {compared, compared ? ratio - less : 0, compared ? misfit : 0};
+    }
+    /// Returns the error of the prediction of a pixel's held-out part, which is expected to be the
+    /// share `share` of its model.
+    CONVOLUME_DEVICE float prediction_error(float held_out, float m, float share) const {
+        return richardson_lucy::is_compared(held_out) ? held_out - share * (m + offset) : 0;
+    }
+};
+
 /// Returns the divisor of a step: the weight, which is the light that a voxel sends into the image,
 /// plus the slope of a penalty. It is at least a tenth of the weight, so that a strong penalty
 /// makes the step long, but not negative. Voxels that the image hardly sees would overshoot, so
@@ -116,26 +143,36 @@ CONVOLUME_DEVICE float divisor(float weight, float slope) {
     return sum > 0.1F * weight ? sum : 0.1F * weight;
 }
 
-/// Returns the next estimate of a voxel: the point times its correction, divided by the weight.
-/// Voxels with a smaller weight than `least_weight` become 0, since the image says nothing of them.
-CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight) {
-    const float factor = correction > 0 ? correction : 0;
-    return weight < least_weight ? 0 : quotient(point * factor, weight);
-}
-/// Returns the next estimate of a voxel under a penalty with the slope `slope`.
-CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight,
-                            float slope) {
-    const float factor = correction > 0 ? correction : 0;
-    return weight < least_weight ? 0 : quotient(point * factor, divisor(weight, slope));
-}
+// The rules of a step: they return the next estimate of a voxel from its point and its correction.
+// Voxels with a smaller weight than `least_weight` become 0, since the image says nothing of them.
 
-/// Returns the next estimate after a step with an unmatched back projector, which has projected the
-/// ratio less 1 back. It is at least a tenth of the point.
-CONVOLUME_DEVICE float unmatched_step(float point, float correction, float weight,
-                                      float least_weight) {
-    const float factor = correction > -0.9F ? 1 + correction : 0.1F;
-    return weight < least_weight ? 0 : point * factor;
-}
+/// The point times its correction, divided by the weight.
+struct MatchedRule {
+    float least_weight;
+    CONVOLUME_DEVICE float operator()(float point, float correction, float weight) const {
+        const float factor = correction > 0 ? correction : 0;
+        return weight < least_weight ? 0 : quotient(point * factor, weight);
+    }
+    /// Steps under a penalty with the slope `slope`.
+    CONVOLUME_DEVICE float operator()(float point, float correction, float weight,
+                                      float slope) const {
+        const float factor = correction > 0 ? correction : 0;
+        return weight < least_weight ? 0 : quotient(point * factor, divisor(weight, slope));
+    }
+};
+
+/// The step of an unmatched back projector, which has projected the ratio less 1 back. It is at
+/// least a tenth of the point.
+struct UnmatchedRule {
+    float least_weight;
+    CONVOLUME_DEVICE float operator()(float point, float correction, float weight) const {
+        const float factor = correction > -0.9F ? 1 + correction : 0.1F;
+        return weight < least_weight ? 0 : point * factor;
+    }
+};
+
+/// Least weight, above 0, of steps by divisors: samples beyond the object have the weight 0.
+inline constexpr float least_divisor = 1e-30F;
 
 /// Extrapolates from the previous estimate beyond the newest one. The point is at least
 /// `least_share` of the newest estimate, since voxels that become 0 stay 0.
@@ -160,8 +197,17 @@ struct ElementFunctor {
     /// Whether to sum the misfit, or else finiteness_probe() of the blurred estimate.
     bool sums_misfit = true;
     // Members of updates and advances.
-    float least_weight = 1e-30F;  ///< least weight, above 0: voxels of less weight become 0
-    bool unmatched = false;       ///< whether steps use an unmatched back projector
+    float least_weight = least_divisor;  ///< voxels of less weight become 0
+    bool unmatched = false;              ///< whether steps use an unmatched back projector
+
+    void use(const MatchedRule& rule) {
+        unmatched = false;
+        least_weight = rule.least_weight;
+    }
+    void use(const UnmatchedRule& rule) {
+        unmatched = true;
+        least_weight = rule.least_weight;
+    }
 
     CONVOLUME_DEVICE float point(float newest, float before) const {
         return extrapolation(newest, before);
@@ -184,35 +230,29 @@ struct ElementFunctor {
     }
 
     CONVOLUME_DEVICE float held_out_error(float held_out, float blurred) const {
-        return held_out - held_out_share * model.recorded(blurred);
+        return model.prediction_error(held_out, model.expected(blurred), held_out_share);
     }
 
     template <class Use>
     CONVOLUME_DEVICE void with_update(const Use& use) const {
         if (unmatched)
-            use([this](float point, float correction, float weight) {
-                return richardson_lucy::unmatched_step(point, correction, weight, least_weight);
-            });
+            use(UnmatchedRule{least_weight});
         else
-            use([this](float point, float correction, float weight) {
-                return richardson_lucy::step(point, correction, weight, least_weight);
-            });
+            use(MatchedRule{least_weight});
     }
 
   private:
-    // Returns the ratio of a sample and its model minus `less`, and adds the misfit to `sum`; for
-    // samples that are not compared, returns and adds 0. There is no branch, so that the work on
-    // many samples overlaps.
+    // Returns the ratio of a sample and its model, and adds the misfit to `sum`; for samples that
+    // are not compared, returns and adds 0. There is no branch, so that the work on many samples
+    // overlaps.
     template <bool SumsMisfit>
     CONVOLUME_DEVICE float ratio(float recorded, float blurred, bool inside, float& sum) const {
-        const bool compared = inside && is_compared(recorded);
-        const float m = model.expected(blurred);
-        const float y = model.counts(recorded, m);
-        const float ratio = richardson_lucy::quotient(y, m);
-        const float added = SumsMisfit ? richardson_lucy::misfit(y, m, ratio)
-                                       : richardson_lucy::finiteness_probe(blurred);
-        sum += compared ? added : 0;
-        return compared ? ratio - less : 0;
+        const ComparedPixel pixel =
+            model.compare(recorded, model.expected(blurred), less, FastQuotient{});
+        const bool counts = inside && pixel.is_compared;
+        const float added = SumsMisfit ? pixel.misfit : finiteness_probe(blurred);
+        sum += counts ? added : 0;
+        return inside ? pixel.ratio : 0;
     }
 };
 

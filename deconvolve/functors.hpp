@@ -170,72 +170,42 @@ struct ImagePixels {
 /// Divides the data by the model, and sums the misfit, the negative likelihood relative to a
 /// perfect fit:
 ///     y = data - offset,  m = model + background - offset
-///     model = y / m,  misfit = Σ [m - y + y log(y / m)]
+///     model = y / m - less,  misfit = Σ [m - y + y log(y / m)]
 template <class Data>
 struct DataRatio {
     Data data;
     float* model;
     richardson_lucy::PixelModel rule;
+    float less;  ///< number to subtract from the ratios of compared pixels
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
-        const bool compared = richardson_lucy::is_compared(data[i]);
-        const float y = rule.counts(data[i], m);
-        const float ratio = y / m;
-        model[i] = compared ? ratio : 0;
-        const float misfit = richardson_lucy::misfit(y, m, ratio);
-        return static_cast<double>(compared ? misfit : 0);
+        const richardson_lucy::ComparedPixel pixel =
+            rule.compare(data[i], m, less, richardson_lucy::ExactQuotient{});
+        model[i] = pixel.ratio;
+        return static_cast<double>(pixel.misfit);
     }
 };
 template <class Data>
-DataRatio(Data, float*, richardson_lucy::PixelModel) -> DataRatio<Data>;
+DataRatio(Data, float*, richardson_lucy::PixelModel, float) -> DataRatio<Data>;
 
-using Ratio = DataRatio<const float*>;
-
-/// A step of Richardson and Lucy from `point`. Its result is the change that the step adds to the
-/// point.
-///     correction = point * correction / weight
-template <class AnyWeights>
-struct MultiplicativeStep {
+/// A step from `point` by a rule, which stores the next estimate in place of the correction. Its
+/// result is the change that the step adds to the point.
+template <class AnyWeights, class Rule = richardson_lucy::MatchedRule>
+struct RuleStep {
     const float* point;
     float* correction;
     AnyWeights weight;
-    float least_weight;
-    CONVOLUME_DEVICE float operator()(index_t i) const {
-        return store(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
-    }
-    CONVOLUME_DEVICE float operator()(index_t i, float slope) const {
-        return store(
-            i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope));
-    }
-    CONVOLUME_DEVICE float store(index_t i, float next) const {
+    Rule rule;
+    template <class... Slope>
+    CONVOLUME_DEVICE float operator()(index_t i, Slope... slope) const {
+        const float next = rule(point[i], correction[i], weight[i], slope...);
         correction[i] = next;
         return next - point[i];
     }
 };
-template <class AnyWeights>
-MultiplicativeStep(const float*, float*, AnyWeights, float) -> MultiplicativeStep<AnyWeights>;
-
-using Step = MultiplicativeStep<const float*>;
-
-/// A step with an unmatched back projector. Its result is the change that the step adds to the
-/// point.
-///     correction = point * (1 + correction)
-template <class AnyWeights>
-struct UnmatchedStep {
-    const float* point;
-    float* correction;
-    AnyWeights weight;
-    float least_weight;
-    CONVOLUME_DEVICE float operator()(index_t i) const {
-        const float next =
-            richardson_lucy::unmatched_step(point[i], correction[i], weight[i], least_weight);
-        correction[i] = next;
-        return next - point[i];
-    }
-};
-template <class AnyWeights>
-UnmatchedStep(const float*, float*, AnyWeights, float) -> UnmatchedStep<AnyWeights>;
+template <class AnyWeights, class Rule>
+RuleStep(const float*, float*, AnyWeights, Rule) -> RuleStep<AnyWeights, Rule>;
 
 /// Replaces the previous estimate by a point extrapolated beyond the newest estimate.
 struct ExtrapolatedPoints {
@@ -257,10 +227,7 @@ struct RatioWithHeldOut {
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
         if (held_out == nullptr) return {ratio.compared(i, m), 0};
-        const float y = held_out[i];
-        const float apart =
-            richardson_lucy::is_compared(y) ? y - share * (m + ratio.rule.offset) : 0;
-        const double away = static_cast<double>(apart);
+        const double away = static_cast<double>(ratio.rule.prediction_error(held_out[i], m, share));
         return {ratio.compared(i, m), away * away};
     }
 };
@@ -307,18 +274,6 @@ struct ScaledAddition {
     float factor;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
 };
-
-/// Subtracts 1 from ratios of compared pixels. Other pixels become 0.
-template <class Data>
-struct RatioLessOne {
-    Data data;
-    float* ratio;
-    CONVOLUME_DEVICE void operator()(index_t i) const {
-        ratio[i] = richardson_lucy::is_compared(data[i]) ? ratio[i] - 1 : 0;
-    }
-};
-template <class Data>
-RatioLessOne(Data, float*) -> RatioLessOne<Data>;
 
 struct ConstantAddition {
     float* target;

@@ -12,24 +12,33 @@
 //   MethodTraits::has_unmatched
 // - state(problem, image): its scalars between iterations (MethodState)
 // - iterate(operations): an iteration as a list of operations, which every executor carries out
+// - fits_passes, if true: the iteration has no other operations than those of the first list
 //
-// The operations name arrays by their role (ArrayRole). `make` makes a functor from `at`, the views
-// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held_out()
-// (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays that the
-// functor reads and writes. An executor offers
+// The operations name arrays by their role (ArrayRole). Passes fuse these: they compute them while
+// samples are in registers or a cache (row_loops.hpp, ElementFunctor).
 //
 // - load_point(): makes the starting point from the last estimates
 // - blur(object, image): image = A object, once for each of MethodTraits::projections
+// - compare(less): replaces the model by the ratio of data and model minus `less`, and adds up the
+//   misfit
 // - blur_back(image, object): object = Aᵀ image
 // - back_project_unmatched(image, object): projects back by the method's other back projector
-// - each_pixel(roles, make), each_voxel(roles, make): call the functor with every index
+// - update(rule): steps by a rule (MatchedRule, UnmatchedRule) of point, correction and weights, or
+//   other divisors, with `update<role>(rule)`
+// - settings(), start(): constants of the execution, and of this iteration
+//
+// All others call functors, which work on arrays of samples. `make` makes a functor from `at`, the
+// views of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(),
+// at.held_out() (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays
+// that the functor reads and writes.
+//
+// - each_voxel(roles, make): calls the functor with every index
 // - sum_pixels(which, roles, make), sum_voxels(which, roles, make): also add up results in StepSums
 // - step(roles, make): the functor stores the next estimate as the correction and returns the
 //   change that it adds to the point
 // - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): sum_voxels() and step() for
 //   functors of an index and its NeighborOffsets. An executor whose steps overwrite neighbors
 //   (steps_overwrite_neighbors) offers find_divisors() instead, which makes the divisors
-// - settings(), start(): constants of the execution, and of this iteration
 
 #include <array>
 #include <limits>
@@ -37,6 +46,7 @@
 #include <string_view>
 
 #include "convolume/deconvolver.hpp"
+#include "convolume/error.hpp"
 #include "core/short_float.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/variation.hpp"
@@ -68,9 +78,7 @@ struct MethodTraits {
     /// Pixels count photons: negative pixels are read as 0, saturated ones may be left out, and
     /// some photons may be held out.
     bool counts_photons = true;
-    /// The iteration is a ratio of data and model, and a step that multiplies the point. Passes can
-    /// then compute both while samples are in registers or a cache (row_loops.hpp, ElementFunctor).
-    bool fits_passes = false;
+    bool fits_passes = false;     ///< that of the method's struct, see above
     bool uses_neighbors = false;  ///< whether steps read the voxels beside each voxel
     bool has_unmatched = false;   ///< whether the first steps use another back projector
     /// Whether the method is conjugate gradients, with arrays of its own and without weights.
@@ -147,6 +155,51 @@ struct StepSettings {
     float tv_weight = 0;
     TotalVariation variation;
     float noise_to_signal = 0;
+};
+
+/// Base of operations that call functors: carries out compare() and update() by these.
+template <class Operations>
+class FunctorOperations {
+  public:
+    static constexpr bool fuses_passes = false;
+
+    void compare(float less) {
+        Operations& all = static_cast<Operations&>(*this);
+        const StepSettings& settings = all.settings();
+        const auto ratio = [&](const auto& at) {
+            return DataRatio{at.data(), at.image(ArrayRole::model), settings.model, less};
+        };
+        if (settings.held_out_share == 0)
+            all.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
+        else
+            all.sum_pixels(
+                pixel_sums, {ArrayRole::data, ArrayRole::held_out, ArrayRole::model},
+                [&](const auto& at) {
+                    return RatioWithHeldOut{ratio(at), at.held_out(), settings.held_out_share};
+                });
+    }
+    template <ArrayRole divisors = ArrayRole::weights, class Rule>
+    void update(const Rule& rule) {
+        static_cast<Operations&>(*this).step(
+            {ArrayRole::point, ArrayRole::correction, divisors}, [&](const auto& at) {
+                float* const correction = at.object(ArrayRole::correction);
+                if constexpr (divisors == ArrayRole::weights)
+                    return RuleStep{at.object(ArrayRole::point), correction, at.weights(), rule};
+                else
+                    return RuleStep{at.object(ArrayRole::point), correction,
+                                    Weights{at.object(divisors)}, rule};
+            });
+    }
+};
+
+/// Base of operations that passes fuse. Steps overwrite their point, and a total variation needs
+/// neighbors, which only walks keep (find_divisors).
+struct FusedOperations {
+    static constexpr bool fuses_passes = true;
+    static constexpr bool steps_overwrite_neighbors = true;
+    static void find_divisors() {
+        throw InternalError("passes that keep no neighbors do not find divisors");
+    }
 };
 
 }  // namespace convolume::deconvolve

@@ -79,8 +79,11 @@ void require_option(DeconvolveMethod method, std::string_view option) {
 }
 
 deconvolve::MethodTraits deconvolve::traits_of(const DeconvolveOptions& options) {
-    return visit_method(options.method,
-                        [&](auto method) { return decltype(method)::traits(options); });
+    return visit_method(options.method, [&](auto method) {
+        MethodTraits traits = decltype(method)::traits(options);
+        traits.fits_passes = fits_passes<decltype(method)>;
+        return traits;
+    });
 }
 
 bool uses_gain(const DeconvolveOptions& options) {

@@ -29,4 +29,22 @@ auto visit_method(DeconvolveMethod method, const Visit& visit) {
         AllMethods{});
 }
 
+/// Whether passes can compute the iterations of a method.
+template <class Method>
+inline constexpr bool fits_passes = requires {
+    requires Method::fits_passes;
+};
+
+/// Carries out one iteration of a method by an executor's operations.
+template <class Operations>
+void run_iteration(DeconvolveMethod method, Operations& operations) {
+    visit_method(method, [&](auto of) {
+        if constexpr (!Operations::fuses_passes || fits_passes<decltype(of)>)
+            decltype(of)::iterate(operations);
+        else
+            throw InternalError("passes are fused for other methods only");
+        return true;
+    });
+}
+
 }  // namespace convolume::deconvolve

@@ -60,7 +60,7 @@ struct TotalVariation : VoxelGrid {
 
 /// A step of Richardson and Lucy that the total variation penalizes.
 struct PenalizedStep {
-    MultiplicativeStep<const float*> step;
+    RuleStep<const float*> step;
     TotalVariation variation;
     float tv_weight;
     CONVOLUME_DEVICE float operator()(index_t i, const NeighborOffsets& near) const {

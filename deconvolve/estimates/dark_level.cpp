@@ -13,7 +13,6 @@
 #include "core/threads.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
-#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -162,7 +161,7 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
     options.acceleration = Acceleration::none;
     options.iterations = haze::dark_iterations;
     options.coarse_start = 0;
-    coarse.traits = RichardsonLucy::traits(options);
+    coarse.traits = traits_of(options);
     EngineChoice engines;
     engines.device = EngineChoice::Device::cpu;
     engines.threads = threads;

@@ -16,9 +16,9 @@ namespace {
 void check_depths(const std::vector<DepthPsf>& psfs, const DeconvolveOptions& options) {
     if (psfs.empty()) throw InvalidArgument("no PSF was given: give one for each depth");
     if (uses_option(options.method, "unmatched"))
-        throw InvalidArgument(message(
-            "the back projector of ", to_string(options.method),
-            " is made of one PSF: choose another method for a PSF that varies with depth"));
+        throw InvalidArgument(
+            message("the back projector of ", to_string(options.method),
+                    " is made of one PSF: choose another method for a PSF that varies with depth"));
     if (options.boundary && options.boundary->kind != BoundaryKind::zero)
         throw InvalidArgument(
             "a PSF that varies with depth needs the edges extend or zero: choose one of these");

@@ -16,9 +16,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/executor.hpp"
 #include "deconvolve/registry.hpp"
-#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -103,11 +103,8 @@ class ArrayExecutor final : public Executor {
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        ArrayOperations operations{*this, start, progress, {}, false};
-        visit_method(problem_.options.method, [&](auto method) {
-            decltype(method)::iterate(operations);
-            return true;
-        });
+        ArrayOperations operations{{}, *this, start, progress, {}, false};
+        run_iteration(problem_.options.method, operations);
         is_complete_ = false;
         return operations.result;
     }
@@ -132,7 +129,7 @@ class ArrayExecutor final : public Executor {
     };
 
     /// The operations of one iteration (methods/method.hpp). After a refusal they do nothing.
-    struct ArrayOperations {
+    struct ArrayOperations : FunctorOperations<ArrayOperations> {
         static constexpr bool steps_overwrite_neighbors = false;
         using ArrayRoles = std::initializer_list<ArrayRole>;
 
@@ -158,11 +155,6 @@ class ArrayExecutor final : public Executor {
             if (accepts())
                 executor.arrays_.back_project_unmatched(executor.array(image),
                                                         executor.array(object));
-        }
-        template <class Make>
-        void each_pixel(ArrayRoles, const Make& make) {
-            if (!result.refused)
-                executor.arrays_.for_each(executor.pixels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void each_voxel(ArrayRoles, const Make& make) {

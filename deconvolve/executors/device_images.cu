@@ -8,9 +8,9 @@
 #include "convolume/error.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
-#include "deconvolve/estimates/photons.hpp"
 #include "gpu/fft/pixel.hpp"
 #include "gpu/runtime/device.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/walker.cuh"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -15,15 +16,100 @@ void FusedWalker::upload(index_t k, const WalkTask& task) {
     upload_weights(k, step.update);
 }
 
+/// The operations of step k of iteration i of those that the walk fuses (method.hpp).
+struct FusedWalker::Operations : FusedOperations {
+    FusedWalker& walker;
+    const WalkTask& task;
+    std::size_t i;
+    WalkStep step;
+
+    const StepSettings& settings() const { return task.settings; }
+    const StepStart& start() const { return task.starts[i]; }
+
+    void load_point() {
+        if (i == 0) return walker.load_points(step.load, start());
+        const PlaneRing& newest = rings().points[i - 1];
+        const PlaneRing& before = i == 1 ? rings().newest : rings().points[i - 2];
+        for_runs(step.load, {&newest, &before, &points()}, [&](index_t z, index_t count) {
+            ElementWork work;
+            work.newest = newest.at(z);
+            if (walker.arrays_.before) work.before = before.at(z);
+            work.restart = start().restart;
+            work.elements.extrapolation = start().extrapolation;
+            work.kept = points().at(z);
+            walker.passes_->forward(PlaneKind::object, work, {walk().of_object(z), count, ring()},
+                                    walker.work_);
+        });
+    }
+    void blur(ArrayRole, ArrayRole) {
+        if (step.image.count() > 0) walker.Walker::blur(walk(), step, ring());
+    }
+    void compare(float less) {
+        walker.for_counted(step.image, [&](const IndexRange& part, bool counted) {
+            for_runs(part, {&rings().data, &rings().held_out}, [&](index_t z, index_t count) {
+                ElementWork work;
+                work.kind = ElementKind::compare;
+                work.data = rings().data.bytes_of(z);
+                work.data_is_uint16 = walker.arrays_.data_is_uint16;
+                if (settings().held_out_share > 0) work.held_out = rings().held_out.at(z);
+                work.elements.held_out_share = settings().held_out_share;
+                work.elements.model = settings().model;
+                work.elements.less = less;
+                double* const sums = counted ? &walker.place_for_sums(0, i)->first : nullptr;
+                const index_t blocks = walker.passes_->inverse(PlaneKind::image, work,
+                                                               {walk().of_image(z), count, ring()},
+                                                               sums, walker.work_);
+                if (counted) walker.add_blocks(0, blocks, i);
+            });
+        });
+    }
+    void blur_back(ArrayRole, ArrayRole) { project(0); }
+    void back_project_unmatched(ArrayRole, ArrayRole) { project(1); }
+    void find_divisors() {
+        if (step.update.count() > 0) walker.Walker::find_divisors(step.update, task);
+    }
+    template <ArrayRole divisors = ArrayRole::weights, class Rule>
+    void update(const Rule& rule) {
+        walker.for_updates(
+            step.update, {&points(), &rings().changes, &rings().divisors},
+            [&](index_t z, index_t count, bool are_equal) {
+                ElementWork work;
+                work.kind = ElementKind::update;
+                work.newest = points().at(z);
+                work.restart = start().restart;
+                if (walker.has_changes()) work.change = rings().changes.short_at(z);
+                work.last_format = start().last_format;
+                work.format = start().format;
+                work.elements.use(rule);
+                if (divisors == ArrayRole::divisors) {
+                    work.weight = rings().divisors.at(z);
+                } else {
+                    work.weight = are_equal ? rings().equal_weights.at(0) : rings().weights.at(z);
+                    if (are_equal) work.equal_planes = {0, count};
+                }
+                double* const sums =
+                    walker.has_changes() ? &walker.place_for_sums(1, i)->first : nullptr;
+                const index_t blocks = walker.passes_->inverse(PlaneKind::object, work,
+                                                               {walk().of_update(z), count, ring()},
+                                                               sums, walker.work_);
+                if (sums != nullptr) walker.add_blocks(1, blocks, i);
+            });
+    }
+
+  private:
+    const WalkerRings& rings() const { return walker.rings_; }
+    const PlaneRing& points() const { return rings().points[i]; }
+    const PlaneWalk& walk() const { return walker.walk(i); }
+    index_t ring() const { return static_cast<index_t>(i); }
+    void project(std::size_t kernel) {
+        if (step.update.count() > 0) walker.Walker::blur_back(walk(), step, kernel, ring());
+    }
+};
+
 void FusedWalker::work(index_t k, const WalkTask& task) {
     for (std::size_t i = 0; i < task.starts.size(); ++i) {
-        const WalkStep step = walk(i).planes_at_step(k);
-        if (i == 0)
-            load_points(step.load, task.starts[i]);
-        else
-            load_next_points(step, task, i);
-        if (step.image.count() > 0) compare(step, task, i);
-        if (step.update.count() > 0) update(step, task, i);
+        Operations operations{{}, *this, task, i, walk(i).planes_at_step(k)};
+        run_iteration(method_, operations);
     }
 }
 
@@ -36,72 +122,6 @@ void FusedWalker::download(index_t k, const WalkTask& task) {
     if (last > 0 && arrays_.before)
         copy_out(rings_.points[last - 1], arrays_.before, walk(last - 1).planes_at_step(k).update);
     if (arrays_.change) copy_out(rings_.changes, arrays_.change, planes);
-}
-
-void FusedWalker::load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i) {
-    const PlaneRing& newest = rings_.points[i - 1];
-    const PlaneRing& before = i == 1 ? rings_.newest : rings_.points[i - 2];
-    for_runs(step.load, {&newest, &before, &rings_.points[i]}, [&](index_t z, index_t count) {
-        ElementWork work;
-        work.newest = newest.at(z);
-        if (arrays_.before) work.before = before.at(z);
-        work.restart = task.starts[i].restart;
-        work.elements.extrapolation = task.starts[i].extrapolation;
-        work.kept = rings_.points[i].at(z);
-        passes_->forward(PlaneKind::object, work,
-                         {walk(i).of_object(z), count, static_cast<index_t>(i)}, work_);
-    });
-}
-
-void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t i) {
-    const auto ring = static_cast<index_t>(i);
-    blur(walk(i), step, ring);
-    for_counted(step.image, [&](const IndexRange& part, bool counted) {
-        for_runs(part, {&rings_.data, &rings_.held_out}, [&](index_t z, index_t count) {
-            ElementWork work;
-            work.kind = ElementKind::compare;
-            work.data = rings_.data.bytes_of(z);
-            work.data_is_uint16 = arrays_.data_is_uint16;
-            if (task.settings.held_out_share > 0) work.held_out = rings_.held_out.at(z);
-            work.elements.held_out_share = task.settings.held_out_share;
-            work.elements.model = task.settings.model;
-            work.elements.less = task.starts[i].unmatched ? 1 : 0;
-            double* const sums = counted ? &place_for_sums(0, i)->first : nullptr;
-            const index_t blocks = passes_->inverse(
-                PlaneKind::image, work, {walk(i).of_image(z), count, ring}, sums, work_);
-            if (counted) add_blocks(0, blocks, i);
-        });
-    });
-}
-
-void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t i) {
-    const auto ring = static_cast<index_t>(i);
-    const PlaneRing& points = rings_.points[i];
-    const bool restarts = task.starts[i].restart;
-    blur_back(walk(i), step, task.starts[i].unmatched ? 1 : 0, ring);
-    if (task.settings.tv_weight > 0) find_divisors(step.update, task);
-    for_updates(step.update, {&points, &rings_.changes, &rings_.divisors},
-                [&](index_t z, index_t count, bool are_equal) {
-                    ElementWork work;
-                    work.kind = ElementKind::update;
-                    work.newest = points.at(z);
-                    work.restart = restarts;
-                    if (has_changes()) work.change = rings_.changes.short_at(z);
-                    work.last_format = task.starts[i].last_format;
-                    work.format = task.starts[i].format;
-                    if (task.settings.tv_weight > 0) {
-                        work.weight = rings_.divisors.at(z);
-                    } else {
-                        work.weight = are_equal ? rings_.equal_weights.at(0) : rings_.weights.at(z);
-                        if (are_equal) work.equal_planes = {0, count};
-                        work.elements.least_weight = least_weight;
-                    }
-                    work.elements.unmatched = task.starts[i].unmatched;
-                    double* const sums = has_changes() ? &place_for_sums(1, i)->first : nullptr;
-                    const index_t blocks = passes_->inverse(
-                        PlaneKind::object, work, {walk(i).of_update(z), count, ring}, sums, work_);
-                    if (sums != nullptr) add_blocks(1, blocks, i);
-                });
 }
 
 }  // namespace convolume::deconvolve

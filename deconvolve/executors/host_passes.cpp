@@ -3,10 +3,12 @@
 #include "deconvolve/executors/host_passes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/threads.hpp"
-#include "deconvolve/executors/row_loops.hpp"
 #include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/executors/row_loops.hpp"
+#include "deconvolve/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -39,7 +41,8 @@ Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = tru
 }  // namespace
 
 HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_count, bool keep)
-    : axes(axes_of(problem, first_tap)),
+    : method(problem.options.method),
+      axes(axes_of(problem, first_tap)),
       object(problem.object),
       image(problem.image),
       psf_weights(deconvolve::psf_weights(problem)),
@@ -152,8 +155,8 @@ void HostPassExecutor::find_weights() {
 }
 
 void HostPassExecutor::begin(const LoadedImage& image, float held_out_share) {
-    model_ = model_of(image);
-    held_out_share_ = held_out_share;
+    step_settings_.model = model_of(image);
+    step_settings_.held_out_share = held_out_share;
     has_point_ = false;
     if (!has_weights_) find_weights();
     has_weights_ = layout_.compares_all;
@@ -172,8 +175,9 @@ SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
     return total;
 }
 
-// Transforms the points of all rows to spectra.
+// Transforms the points of all rows to spectra, unless the last step has done so.
 void HostPassExecutor::load_point(const StepStart& start) {
+    if (std::exchange(has_point_, false)) return;
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
     const float* const before = previous_.as<float>();
@@ -191,14 +195,12 @@ void HostPassExecutor::load_point(const StepStart& start) {
         context_);
 }
 
-// Blurs the points, and divides the image by them.
+// Divides the image by the blurred points.
 SumPair HostPassExecutor::compare(const StepStart& start) {
     const Shape3 image = layout_.image;
-    if (!has_point_) load_point(start);
-    has_point_ = false;
-    passes_.along_z(false, context_);
+    const float held_out_share = step_settings_.held_out_share;
     const float* const data = data_.as<float>();
-    const float* const held_out = held_out_share_ > 0 ? held_out_.as<float>() : nullptr;
+    const float* const held_out = held_out_share > 0 ? held_out_.as<float>() : nullptr;
     passes_.change(
         Side::image,
         [&](const Rows& rows) {
@@ -207,7 +209,7 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
                 const index_t at = row * image.x;
                 sums_[static_cast<std::size_t>(row)] =
                     fill_ratio({data + at, held_out != nullptr ? held_out + at : nullptr,
-                                held_out_share_, model_, !start.skips_misfit},
+                                held_out_share, step_settings_.model, !start.skips_misfit},
                                rows.row(i), image.x);
             }
         },
@@ -215,16 +217,15 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
     return sum_of_rows(image.z * image.y);
 }
 
-// Projects the ratio back, and stores the step's result in place of the previous estimate, or of
-// the newest if there is no previous one.
-SumPair HostPassExecutor::step(const StepStart& start) {
+// Stores the step's result in place of the previous estimate, or of the newest if there is no
+// previous one.
+SumPair HostPassExecutor::step(const StepStart& start, const richardson_lucy::MatchedRule& rule) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
     float* const before = previous_.as<float>();
     float* const change = change_.as<float>();
     float* const next = before != nullptr ? before : newest_.as<float>();
     const float* const weights = weights_.as<float>();
-    passes_.along_z(true, context_);
     const auto step_rows = [&](const Rows& rows) {
         const index_t weight_row = layout_.equal_planes.stored(rows.z) * object.y + rows.first;
         for (index_t i = 0; i < rows.count; ++i) {
@@ -235,7 +236,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
                             start.extrapolation},
                            rows.row(i),
                            weights + (weight_row + i) * object.x,
-                           least_weight,
+                           rule,
                            change != nullptr ? change + at : nullptr},
                           next + at, object.x);
         }
@@ -259,15 +260,39 @@ SumPair HostPassExecutor::step(const StepStart& start) {
     return sum_of_rows(object.z * object.y);
 }
 
+struct HostPassExecutor::Operations : FusedOperations {
+    HostPassExecutor& executor;
+    const StepStart& at_start;
+    const IterationProgress& progress;
+    StepResult result{};
+
+    const StepSettings& settings() const { return executor.step_settings_; }
+    const StepStart& start() const { return at_start; }
+    void load_point() { executor.load_point(at_start); }
+    void blur(ArrayRole, ArrayRole) { executor.passes_.along_z(false, executor.context_); }
+    void compare(float) {
+        result.sums[pixel_sums] = executor.compare(at_start);
+        result.refused = result.objective() > at_start.objective_limit;
+        if (!result.refused) progress.report_fraction(0.5);
+    }
+    void blur_back(ArrayRole, ArrayRole) {
+        if (!result.refused) executor.passes_.along_z(true, executor.context_);
+    }
+    template <ArrayRole divisors = ArrayRole::weights>
+    void update(const richardson_lucy::MatchedRule& rule) {
+        if (!result.refused) result.sums[step_sums] = executor.step(at_start, rule);
+    }
+    // place() lets these passes have no other back projector.
+    void back_project_unmatched(ArrayRole, ArrayRole) {
+        throw InternalError("an unmatched back projector of passes in host memory");
+    }
+    void update(const richardson_lucy::UnmatchedRule&) {}
+};
+
 StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
-    const SumPair compared = compare(start);
-    StepResult result;
-    result.sums[pixel_sums] = compared;
-    result.refused = result.objective() > start.objective_limit;
-    if (result.refused) return result;
-    progress.report_fraction(0.5);
-    result.sums[step_sums] = step(start);
-    return result;
+    Operations operations{{}, *this, start, progress};
+    run_iteration(layout_.method, operations);
+    return operations.result;
 }
 
 }  // namespace convolume::deconvolve

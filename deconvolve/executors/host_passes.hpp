@@ -25,6 +25,7 @@ struct HostPassLayout {
     /// Returns an upper bound of the memory that arrays and passes take.
     index_t bytes() const;
 
+    DeconvolveMethod method;
     Index3 first_tap;  ///< index of the first tap of the PSF that is used
     PairAxes axes;
     Shape3 object, image;
@@ -63,12 +64,15 @@ class HostPassExecutor final : public Executor {
     using Side = cpu::HostPlanePasses::PairSide;
     using Rows = cpu::HostPlanePasses::Rows;
 
+    /// The operations of one iteration (method.hpp).
+    struct Operations;
+
     template <class Functor>
     void for_each(index_t count, const Functor& functor) const;
     void find_weights();
     void load_point(const StepStart& start);
     SumPair compare(const StepStart& start);
-    SumPair step(const StepStart& start);
+    SumPair step(const StepStart& start, const richardson_lucy::MatchedRule& rule);
     /// Adds up the sums of rows in their order, whichever threads computed them.
     SumPair sum_of_rows(index_t rows) const;
 
@@ -77,8 +81,7 @@ class HostPassExecutor final : public Executor {
     Buffer newest_, previous_, change_, data_, held_out_, weights_;
     std::vector<SumPair> sums_;  ///< sums of each row
     ExecutionContext context_;
-    richardson_lucy::PixelModel model_{0, 0};
-    float held_out_share_ = 0;
+    StepSettings step_settings_;
     bool has_weights_ = false;
     bool has_point_ = false;  ///< whether the spectra are those of the next point
 };

@@ -23,7 +23,7 @@ struct OperationWalker::RingViews {
 };
 
 /// The operations of step k of an iteration (methods/method.hpp).
-struct OperationWalker::WalkOperations {
+struct OperationWalker::WalkOperations : FunctorOperations<WalkOperations> {
     static constexpr bool steps_overwrite_neighbors = true;
     using ArrayRoles = std::initializer_list<ArrayRole>;
 
@@ -53,13 +53,6 @@ struct OperationWalker::WalkOperations {
     void blur_back(ArrayRole image, ArrayRole object) { project(image, object, 0); }
     void back_project_unmatched(ArrayRole image, ArrayRole object) { project(image, object, 1); }
 
-    template <class Make>
-    void each_pixel(ArrayRoles roles, const Make& make) {
-        for_runs(now().image, rings(roles), [&](index_t z, index_t count) {
-            start_loop(count * walker.image_plane(), make(RingViews{walker, task, z, count}),
-                       walker.work_);
-        });
-    }
     template <class Make>
     void sum_pixels(SumIndex which, ArrayRoles roles, const Make& make) {
         walker.for_counted(now().image, [&](const IndexRange& part, bool counted) {
@@ -219,11 +212,8 @@ void OperationWalker::upload(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::work(index_t k, const WalkTask& task) {
-    WalkOperations operations{*this, k, task};
-    visit_method(method_, [&](auto method) {
-        decltype(method)::iterate(operations);
-        return true;
-    });
+    WalkOperations operations{{}, *this, k, task};
+    run_iteration(method_, operations);
 }
 
 void OperationWalker::download(index_t k, const WalkTask& task) {

@@ -29,13 +29,13 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const held_out = row.held_out;
     const richardson_lucy::PixelModel rule = row.rule;
     const float share = row.held_out_share;
+    constexpr richardson_lucy::ExactQuotient divide;
     double misfits = 0, errors = 0;
     if (held_out != nullptr) {
 #pragma omp simd reduction(+ : errors)
         for (index_t i = 0; i < count; ++i) {
-            const float apart = held_out[i] - share * rule.recorded(model[i]);
-            const double away =
-                static_cast<double>(richardson_lucy::is_compared(held_out[i]) ? apart : 0);
+            const float error = rule.prediction_error(held_out[i], rule.expected(model[i]), share);
+            const double away = static_cast<double>(error);
             errors += away * away;
         }
     }
@@ -44,23 +44,17 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {
             const float blurred = model[i];
-            const float m = rule.expected(blurred);
-            const float ratio = rule.counts(data[i], m) / m;
-            const bool compared = richardson_lucy::is_compared(data[i]);
-            model[i] = compared ? ratio : 0;
-            sum += compared ? richardson_lucy::finiteness_probe(blurred) : 0;
+            const auto pixel = rule.compare(data[i], rule.expected(blurred), 0, divide);
+            model[i] = pixel.ratio;
+            sum += pixel.is_compared ? richardson_lucy::finiteness_probe(blurred) : 0;
         }
         return {static_cast<double>(sum), errors};
     }
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
-        const float m = rule.expected(model[i]);
-        const float y = rule.counts(data[i], m);
-        const float ratio = y / m;
-        const bool compared = richardson_lucy::is_compared(data[i]);
-        const float misfit = richardson_lucy::misfit(y, m, ratio);
-        model[i] = compared ? ratio : 0;
-        misfits += static_cast<double>(compared ? misfit : 0);
+        const auto pixel = rule.compare(data[i], rule.expected(model[i]), 0, divide);
+        model[i] = pixel.ratio;
+        misfits += static_cast<double>(pixel.misfit);
     }
     return {misfits, errors};
 }
@@ -69,14 +63,13 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     const float* const newest = row.point.newest;
     const float* const correction = row.correction;
     const float* const weight = row.weight;
-    const float least_weight = row.least_weight;
+    const richardson_lucy::MatchedRule rule = row.rule;
     const float* const before = row.point.before;
     float* const change = row.change;
     const richardson_lucy::Extrapolation extrapolation = row.point.extrapolation;
     if (before == nullptr) {
 #pragma omp simd
-        for (index_t i = 0; i < count; ++i)
-            next[i] = richardson_lucy::step(newest[i], correction[i], weight[i], least_weight);
+        for (index_t i = 0; i < count; ++i) next[i] = rule(newest[i], correction[i], weight[i]);
         return {};
     }
     // A restart ignores the previous estimate: extrapolating from equal estimates gives the newest.
@@ -86,7 +79,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i) {
             const float point = extrapolation(newest[i], other[i]);
-            next[i] = richardson_lucy::step(point, correction[i], weight[i], least_weight);
+            next[i] = rule(point, correction[i], weight[i]);
         }
         return {};
     }
@@ -94,7 +87,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
 #pragma omp simd reduction(+ : products, squares)
     for (index_t i = 0; i < count; ++i) {
         const float point = extrapolation(newest[i], other[i]);
-        const float stepped = richardson_lucy::step(point, correction[i], weight[i], least_weight);
+        const float stepped = rule(point, correction[i], weight[i]);
         const double old = restart ? 0 : static_cast<double>(change[i]);
         const float added = stepped - point;
         next[i] = stepped;

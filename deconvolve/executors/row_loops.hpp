@@ -34,7 +34,7 @@ struct StepRow {
     PointRow point;
     const float* correction;
     const float* weight;
-    float least_weight;
+    richardson_lucy::MatchedRule rule;
     float* change;  ///< changes of the last step; null: changes are not kept
 };
 /// Fills `next` with the results of a step from the point; `next` may be the row of the previous

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/slabs.cuh"
-#include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/registry.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"
@@ -181,8 +182,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     }
     /// Divides some of the image's planes by those of the blurred points, subtracts `less`, and
     /// makes spectra of the ratio.
-    void compare(const IndexRange& some, const richardson_lucy::PixelModel& model,
-                 float held_out_share, float less, bool sums_misfit) {
+    void compare(const IndexRange& some, const StepSettings& settings, float less,
+                 bool sums_misfit) {
         ElementWork work;
         work.kind = ElementKind::compare;
         const index_t first = some.begin * layout_.image_plane();
@@ -190,9 +191,9 @@ class SlabExecutor::PassSlab : public DeviceLoops {
             static_cast<index_t>(layout_.keeps_uint16 ? sizeof(std::uint16_t) : sizeof(float));
         work.data = data_ + first * pixel_bytes;
         work.data_is_uint16 = layout_.keeps_uint16;
-        work.held_out = held_out_share > 0 ? held_out() + first : nullptr;
-        work.elements.held_out_share = held_out_share;
-        work.elements.model = model;
+        work.held_out = settings.held_out_share > 0 ? held_out() + first : nullptr;
+        work.elements.held_out_share = settings.held_out_share;
+        work.elements.model = settings.model;
         work.elements.less = less;
         work.elements.sums_misfit = sums_misfit;
         compared_ += passes_->inverse(PlaneKind::image, work, passes_->image_slots().part(some),
@@ -202,9 +203,11 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     void fetch_compared() {
         if (compared_ > 0) fetch(0, compared_, has_compared_);
     }
-    /// Projects the ratio back and takes the step.
-    void step(const StepStart& start) {
-        passes_->back(stream(), start.unmatched ? 1 : 0);
+    /// Projects the ratio back.
+    void back(std::size_t kernel) { passes_->back(stream(), kernel); }
+    /// Takes the step.
+    template <class Rule>
+    void step(const StepStart& start, const Rule& rule) {
         // If steps do not depend on earlier ones, the result of this step is the next point. An
         // advance makes its spectrum as well, if the next iteration looks for it in these slots.
         has_point_ = !layout_.has_previous && passes_->object_slots().first == 0;
@@ -214,8 +217,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         work.format = start.format;
         work.weight = weights_;
         work.equal_planes = layout_.equal_planes;
-        work.elements.least_weight = least_weight;
-        work.elements.unmatched = start.unmatched;
+        work.elements.use(rule);
         stepped_ = passes_->inverse(PlaneKind::object, work, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
         if (layout_.has_changes) fetch(most_sums_, stepped_, has_stepped_);
@@ -284,7 +286,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
                            const std::vector<SlabPlanes>& slab_planes, const PlaneKernels& kernels,
                            const std::vector<SlabSetup>& setups, int threads)
-    : compares_all_(problem.compares_all()), threads_(threads) {
+    : method_(problem.options.method), compares_all_(problem.compares_all()), threads_(threads) {
     for (std::size_t g = 0; g < slab_planes.size(); ++g) {
         const SlabSetup& setup = setups[g];
         const gpu::DeviceScope scope(setup.device);
@@ -369,8 +371,8 @@ void SlabExecutor::put_back() {
 }
 
 void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
-    model_ = model_of(image);
-    held_out_share_ = held_out_share;
+    step_settings_.model = model_of(image);
+    step_settings_.held_out_share = held_out_share;
     if (!has_weights_)
         with_workspace([&](bool) {
             transform_and_exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light,
@@ -392,26 +394,55 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     });
 }
 
-StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
-    const auto compare = [&] {
-        transform_and_exchange(
-            slabs_, &SlabPlanes::object, &SlabPlanes::seen,
-            [&](PassSlab& slab, const IndexRange& planes) { slab.load_point(planes, start); });
-        on_each(slabs_, [](PassSlab& slab) { slab.blur(); });
-        transform_and_exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light,
+struct SlabExecutor::Operations : FusedOperations {
+    SlabExecutor& executor;
+    const StepStart& at_start;
+    /// Parts of the iteration that are carried out: up to the comparison, and from it on.
+    bool compares, steps;
+
+    const StepSettings& settings() const { return executor.step_settings_; }
+    const StepStart& start() const { return at_start; }
+    void load_point() {
+        if (compares)
+            transform_and_exchange(executor.slabs_, &SlabPlanes::object, &SlabPlanes::seen,
+                                   [&](PassSlab& slab, const IndexRange& planes) {
+                                       slab.load_point(planes, at_start);
+                                   });
+    }
+    void blur(ArrayRole, ArrayRole) {
+        if (compares) on_each(executor.slabs_, [](PassSlab& slab) { slab.blur(); });
+    }
+    void compare(float less) {
+        if (!compares) return;
+        transform_and_exchange(executor.slabs_, &SlabPlanes::image, &SlabPlanes::light,
                                [&](PassSlab& slab, const IndexRange& planes) {
-                                   slab.compare(planes, model_, held_out_share_,
-                                                start.unmatched ? 1 : 0, !start.skips_misfit);
+                                   slab.compare(planes, settings(), less, !at_start.skips_misfit);
                                });
-        on_each(slabs_, [](PassSlab& slab) { slab.fetch_compared(); });
+        on_each(executor.slabs_, [](PassSlab& slab) { slab.fetch_compared(); });
+    }
+    void blur_back(ArrayRole, ArrayRole) { back(0); }
+    void back_project_unmatched(ArrayRole, ArrayRole) { back(1); }
+    template <ArrayRole divisors = ArrayRole::weights, class Rule>
+    void update(const Rule& rule) {
+        if (steps) on_each(executor.slabs_, [&](PassSlab& slab) { slab.step(at_start, rule); });
+    }
+
+  private:
+    void back(std::size_t kernel) {
+        if (steps) on_each(executor.slabs_, [&](PassSlab& slab) { slab.back(kernel); });
+    }
+};
+
+StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
+    const auto carry_out = [&](bool compares, bool steps) {
+        Operations operations{{}, *this, start, compares, steps};
+        run_iteration(method_, operations);
     };
-    const auto step = [&] { on_each(slabs_, [&](PassSlab& slab) { slab.step(start); }); };
     // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
     const bool certain = start.objective_limit == std::numeric_limits<double>::infinity();
     with_workspace([&](bool is_unchanged) {
         if (!is_unchanged) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
-        compare();
-        if (certain) step();
+        carry_out(true, certain);
     });
     SumPair compared;
     on_each(slabs_, [&](PassSlab& slab) { compared += slab.compared(); });
@@ -421,11 +452,7 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
     if (result.refused) return result;
     progress.report_fraction(0.5);
 
-    if (!certain)
-        with_workspace([&](bool is_unchanged) {
-            if (!is_unchanged) compare();
-            step();
-        });
+    if (!certain) with_workspace([&](bool is_unchanged) { carry_out(!is_unchanged, true); });
     on_each(slabs_, [&](PassSlab& slab) {
         if (slab.layout().has_changes) result.sums[step_sums] += slab.stepped();
     });

@@ -318,9 +318,12 @@ class SlabExecutor final : public Executor {
     void with_workspace(const Work& work);
 
     class PassSlab;
+    /// The operations of one iteration (method.hpp).
+    struct Operations;
+
+    DeconvolveMethod method_;
     std::vector<std::unique_ptr<PassSlab>> slabs_;
-    richardson_lucy::PixelModel model_{0, 0};
-    float held_out_share_ = 0;
+    StepSettings step_settings_;
     bool has_weights_ = false;
     bool compares_all_;  ///< whether no pixel is left out of comparisons
     int threads_;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/threads.hpp"
+#include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/walk_executor.cuh"
 #include "deconvolve/methods/wiener.hpp"
-#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 

@@ -199,18 +199,18 @@ class FusedWalker final : public Walker {
   public:
     FusedWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                 const PlaneKernels& kernels, WalkArrays& arrays)
-        : Walker(setup, problem, axes, kernels, arrays, setup.iterations_a_walk) {}
+        : Walker(setup, problem, axes, kernels, arrays, setup.iterations_a_walk),
+          method_(problem.options.method) {}
 
   private:
+    struct Operations;
+
     std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
     void upload(index_t k, const WalkTask& task) override;
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
-    // Enqueue the loads, the comparison and the update of iteration i of those that the walk fuses.
-    void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
-    void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
-    void update(const WalkStep& step, const WalkTask& task, std::size_t i);
+    DeconvolveMethod method_;
 };
 
 /// A walk that carries out the operations of any method, over whole planes or tiles: functors run

@@ -13,52 +13,35 @@ namespace convolume::deconvolve {
 /// Divides the data at random into halves, by random numbers of their own for every `seed`, and
 /// divides each half by half of the model. The first ratio replaces the model, the second is stored
 /// in `other`. The sum is the misfit of all data.
-template <class AnyRatio>
+template <class Data>
 struct HalfRatios {
-    AnyRatio ratio;
+    Data data;
+    float* model;
     float* other;
+    richardson_lucy::PixelModel rule;
     float gain;
-    float offset;
     std::uint32_t seed;
     PixelNumbers numbers{};  ///< numbers of the arrays' pixels in the image
-    CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
-    CONVOLUME_DEVICE double divided(index_t i, float m) const {
-        const float y = ratio.data[i];
+    CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
+    CONVOLUME_DEVICE double compared(index_t i, float m) const {
+        const float y = data[i];
         if (!richardson_lucy::is_compared(y)) {
-            ratio.model[i] = other[i] = 0;
+            model[i] = other[i] = 0;
             return 0;
         }
         PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
-        const float part = drawn_value(y, 1, gain, offset, bits);
-        const float counts = ratio.rule.counts(y, m);
-        const float drawn = part - 0.5F * ratio.rule.offset;  // the halves share the offset
+        const float part = drawn_value(y, 1, gain, rule.offset, bits);
+        const float counts = rule.counts(y, m);
+        const float drawn = part - 0.5F * rule.offset;  // the halves share the offset
         const float of_first = drawn < 0 ? 0 : drawn > counts ? counts : drawn;
-        ratio.model[i] = 2 * of_first / m;
+        model[i] = 2 * of_first / m;
         other[i] = 2 * (counts - of_first) / m;
         return static_cast<double>(richardson_lucy::misfit(counts, m, counts / m));
     }
 };
-template <class AnyRatio>
-HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfRatios<AnyRatio>;
-
-/// Ratios of both halves, with a sum of squared errors of the prediction of held-out data: the
-/// share `share` of the model is expected there.
-template <class AnyRatio>
-struct HalfRatiosWithHeldOut {
-    HalfRatios<AnyRatio> halves;
-    const float* held_out;  ///< recorded data that are held out; null: none
-    float share;
-    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
-        const float m = halves.ratio.expected(i);
-        const double misfit = halves.divided(i, m);
-        if (held_out == nullptr || !richardson_lucy::is_compared(held_out[i])) return {misfit, 0};
-        const double away =
-            static_cast<double>(held_out[i] - share * (m + halves.ratio.rule.offset));
-        return {misfit, away * away};
-    }
-};
-template <class AnyRatio>
-HalfRatiosWithHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosWithHeldOut<AnyRatio>;
+template <class Data>
+HalfRatios(Data, float*, float*, richardson_lucy::PixelModel, float, std::uint32_t, PixelNumbers)
+    -> HalfRatios<Data>;
 
 /// Makes the correction of all data, and the agreement of the halves' corrections c₁ and c₂:
 ///     first = (c₁ + c₂) / 2,  second = (c₁ / weight - 1) (c₂ / weight - 1)
@@ -160,14 +143,14 @@ struct GradientConsensus {
             pixel_sums,
             {ArrayRole::data, ArrayRole::held_out, ArrayRole::model, ArrayRole::other_image},
             [&](const auto& at) {
-                const DataRatio ratio{at.data(), at.image(ArrayRole::model), settings.model};
-                const HalfRatios halves{ratio,
+                const HalfRatios halves{at.data(),
+                                        at.image(ArrayRole::model),
                                         at.image(ArrayRole::other_image),
+                                        settings.model,
                                         static_cast<float>(settings.photons.gain),
-                                        static_cast<float>(settings.photons.offset),
                                         static_cast<std::uint32_t>(operations.start().iteration),
                                         at.pixel_numbers()};
-                return HalfRatiosWithHeldOut{halves, at.held_out(), settings.held_out_share};
+                return RatioWithHeldOut{halves, at.held_out(), settings.held_out_share};
             });
         operations.blur_back(ArrayRole::model, ArrayRole::correction);
         operations.blur_back(ArrayRole::other_image, ArrayRole::other_object);
@@ -182,9 +165,8 @@ struct GradientConsensus {
         operations.step(
             {ArrayRole::point, ArrayRole::correction, ArrayRole::other_object, ArrayRole::weights},
             [](const auto& at) {
-                const MultiplicativeStep step{at.object(ArrayRole::point),
-                                              at.object(ArrayRole::correction), at.weights(),
-                                              least_weight};
+                const RuleStep step{at.object(ArrayRole::point), at.object(ArrayRole::correction),
+                                    at.weights(), richardson_lucy::MatchedRule{least_weight}};
                 return ConsensusStep{step, at.object(ArrayRole::other_object)};
             });
         operations.sum_voxels(

@@ -111,25 +111,8 @@ inline std::unique_ptr<MethodState> state_with_acceleration(const DeconvolutionP
     return std::make_unique<PlainState>(problem);
 }
 
-/// Blurs the starting point, and makes the ratio of data and model with its misfit.
-template <class Operations>
-void compare_photons(Operations& operations) {
-    operations.load_point();
-    operations.blur(ArrayRole::point, ArrayRole::model);
-    const auto ratio = [&](const auto& at) {
-        return DataRatio{at.data(), at.image(ArrayRole::model), operations.settings().model};
-    };
-    if (operations.settings().held_out_share == 0)
-        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
-    else
-        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::held_out, ArrayRole::model},
-                              [&](const auto& at) {
-                                  return RatioWithHeldOut{ratio(at), at.held_out(),
-                                                          operations.settings().held_out_share};
-                              });
-}
-
 struct RichardsonLucy {
+    static constexpr bool fits_passes = true;
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     static constexpr const char *name = "rl", *help = "Richardson-Lucy";
     static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy", "lucy-richardson"};
@@ -137,7 +120,6 @@ struct RichardsonLucy {
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;
-        traits.fits_passes = true;
         traits.starts_coarsely = true;
         return accelerated(traits, options);
     }
@@ -147,14 +129,16 @@ struct RichardsonLucy {
     }
     template <class Operations>
     static void iterate(Operations& operations) {
-        compare_photons(operations);
+        compare(operations, 0);
         operations.blur_back(ArrayRole::model, ArrayRole::correction);
-        operations.step({ArrayRole::point, ArrayRole::correction, ArrayRole::weights},
-                        [](const auto& at) {
-                            return MultiplicativeStep{at.object(ArrayRole::point),
-                                                      at.object(ArrayRole::correction),
-                                                      at.weights(), least_weight};
-                        });
+        operations.update(richardson_lucy::MatchedRule{least_weight});
+    }
+    /// The first operations: makes the ratio of data and model, minus `less`.
+    template <class Operations>
+    static void compare(Operations& operations, float less) {
+        operations.load_point();
+        operations.blur(ArrayRole::point, ArrayRole::model);
+        operations.compare(less);
     }
 };
 

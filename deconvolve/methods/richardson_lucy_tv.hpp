@@ -12,6 +12,7 @@
 namespace convolume::deconvolve {
 
 struct RichardsonLucyTv {
+    static constexpr bool fits_passes = true;
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy_tv;
     static constexpr const char *name = "rl-tv", *help = "with total variation";
     static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy-tv", "rltv"};
@@ -36,18 +37,14 @@ struct RichardsonLucyTv {
             RichardsonLucy::iterate(operations);
             return;
         }
-        compare_photons(operations);
+        RichardsonLucy::compare(operations, 0);
         if constexpr (Operations::steps_overwrite_neighbors) {
             // The slope needs the points before any of them is overwritten, so it is kept in the
             // divisors.
             operations.blur_back(ArrayRole::model, ArrayRole::correction);
             operations.find_divisors();
-            operations.step(
-                {ArrayRole::point, ArrayRole::correction, ArrayRole::divisors}, [](const auto& at) {
-                    return MultiplicativeStep{at.object(ArrayRole::point),
-                                              at.object(ArrayRole::correction),
-                                              Weights{at.object(ArrayRole::divisors)}, 0.0F};
-                });
+            operations.template update<ArrayRole::divisors>(
+                richardson_lucy::MatchedRule{richardson_lucy::least_divisor});
         } else {
             const auto penalty = [&](const auto& at) {
                 return VariationPenalty{at.object(ArrayRole::point), settings.variation,
@@ -57,9 +54,9 @@ struct RichardsonLucyTv {
             operations.blur_back(ArrayRole::model, ArrayRole::correction);
             operations.step_of_grid(
                 {ArrayRole::point, ArrayRole::correction, ArrayRole::weights}, [&](const auto& at) {
-                    const MultiplicativeStep plain{at.object(ArrayRole::point),
-                                                   at.object(ArrayRole::correction), at.weights(),
-                                                   least_weight};
+                    const RuleStep plain{at.object(ArrayRole::point),
+                                         at.object(ArrayRole::correction), at.weights(),
+                                         richardson_lucy::MatchedRule{least_weight}};
                     return PenalizedStep{plain, settings.variation, settings.tv_weight};
                 });
         }

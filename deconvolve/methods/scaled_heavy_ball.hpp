@@ -9,6 +9,7 @@
 namespace convolume::deconvolve {
 
 struct ScaledHeavyBall {
+    static constexpr bool fits_passes = true;
     static constexpr DeconvolveMethod method = DeconvolveMethod::scaled_heavy_ball;
     static constexpr const char *name = "shb", *help = "as a scaled heavy ball";
     static constexpr std::array<std::string_view, 1> aliases{"scaled-heavy-ball"};
@@ -16,7 +17,6 @@ struct ScaledHeavyBall {
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;
-        traits.fits_passes = true;
         traits.starts_coarsely = true;
         traits.keeps_previous = true;
         return traits;

@@ -24,6 +24,7 @@ namespace convolume::deconvolve {
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads);
 
 struct WienerButterworth {
+    static constexpr bool fits_passes = true;
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener_butterworth;
     static constexpr const char *name = "wb", *help = "with a Wiener-Butterworth back projector";
     static constexpr std::array<std::string_view, 1> aliases{"wiener-butterworth"};
@@ -32,7 +33,6 @@ struct WienerButterworth {
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;
-        traits.fits_passes = true;
         traits.has_unmatched = options.unmatched > 0;
         traits.usual_iterations = options.unmatched;
         return accelerated(traits, options);
@@ -78,16 +78,9 @@ struct WienerButterworth {
             RichardsonLucy::iterate(operations);
             return;
         }
-        compare_photons(operations);
-        operations.each_pixel({ArrayRole::data, ArrayRole::model}, [](const auto& at) {
-            return RatioLessOne{at.data(), at.image(ArrayRole::model)};
-        });
+        RichardsonLucy::compare(operations, 1);
         operations.back_project_unmatched(ArrayRole::model, ArrayRole::correction);
-        operations.step(
-            {ArrayRole::point, ArrayRole::correction, ArrayRole::weights}, [](const auto& at) {
-                return UnmatchedStep{at.object(ArrayRole::point), at.object(ArrayRole::correction),
-                                     at.weights(), least_weight};
-            });
+        operations.update(richardson_lucy::UnmatchedRule{least_weight});
     }
 };
 

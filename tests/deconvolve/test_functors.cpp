@@ -101,11 +101,10 @@ TEST_CASE("deconvolve: a step stores its change, and sums products with the last
     const std::vector<float> point = numbers(), weight = numbers(), old = numbers();
     const std::vector<float> correction = numbers();
     std::vector<float> next = correction, change = old;
-    const deconvolve::MultiplicativeStep<const float*> step{point.data(), next.data(),
-                                                            weight.data(), 0.6F};
+    const deconvolve::RuleStep<const float*> step{point.data(), next.data(), weight.data(), 0.6F};
     const deconvolve::SumPair sums = loops.arrays.sum(
-        count, deconvolve::StepWithProducts<deconvolve::MultiplicativeStep<const float*>>{
-                   step, {change.data()}});
+        count,
+        deconvolve::StepWithProducts<deconvolve::RuleStep<const float*>>{step, {change.data()}});
     double product = 0, square = 0, furthest = 0;
     for (std::size_t i = 0; i < point.size(); ++i) {
         const auto wide = [i](const std::vector<float>& values) {
@@ -163,8 +162,8 @@ TEST_CASE(
         for (index_t i = begin * plane; i < end * plane; ++i) {
             total_of_parts += functor(i, variation.around(i)).first;
             const auto at = static_cast<std::size_t>(i);
-            const float next = deconvolve::richardson_lucy::step(
-                point[at], correction[at], divisor[static_cast<std::size_t>(i - begin * plane)], 0);
+            const float next = deconvolve::richardson_lucy::MatchedRule{0}(
+                point[at], correction[at], divisor[static_cast<std::size_t>(i - begin * plane)]);
             CHECK(next == whole[at]);
         }
     }

@@ -46,25 +46,21 @@ double stored_sample(const ElementWork& work, index_t i, index_t w, double sampl
     if (work.kind == ElementKind::compare) {
         const float recorded = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
                                                    : static_cast<const float*>(work.data)[i];
-        const float m = work.elements.model.expected(back);
-        const float y = work.elements.model.counts(recorded, m);
         if (work.held_out != nullptr && richardson_lucy::is_compared(work.held_out[i])) {
             const double away =
                 static_cast<double>(work.elements.held_out_error(work.held_out[i], back));
             sums[1] += away * away;
         }
-        if (!richardson_lucy::is_compared(recorded)) return 0;
-        sums[0] += static_cast<double>(work.elements.sums_misfit
-                                           ? richardson_lucy::misfit(y, m, y / m)
-                                           : richardson_lucy::finiteness_probe(back));
-        return static_cast<double>(y / m - work.elements.less);
+        float ratio = 0, added = 0;
+        work.elements.with_comparison(
+            [&](const auto& compare) { ratio = compare(recorded, back, true, added); });
+        sums[0] += static_cast<double>(added);
+        return static_cast<double>(ratio);
     }
     const float point = extrapolated(work, i);
-    const auto step =
-        work.elements.unmatched
-            ? richardson_lucy::unmatched_step(point, back, work.weight[w],
-                                              work.elements.least_weight)
-            : richardson_lucy::step(point, back, work.weight[w], work.elements.least_weight);
+    float step = 0;
+    work.elements.with_update(
+        [&](const auto& update) { step = update(point, back, work.weight[w]); });
     (work.before != nullptr ? work.before : work.newest)[i] = step;
     if (work.change != nullptr) {
         const double old =
