@@ -116,7 +116,20 @@ struct Deconvolver::Impl {
     int threads = 1;
     std::mutex execution_mutex;
 
-    /// Makes the runner, with what coarse start and search have left of memory, and the plan.
+    /// Reserves memory for what the deconvolution does besides its iterations, and makes these
+    /// parts; then the runner, with what they have left of memory, and the plan.
+    template <class MakeSearch>
+    void prepare(const EngineChoice& engines, const MakeSearch& make_search) {
+        limit_coarse_start(problem);
+        EngineChoice rest = engines;
+        threads = thread_count(engines.threads);
+        const index_t splits = reserve_for_splits(problem, rest);
+        const index_t reserved = splits + make_dark_level(problem, rest);
+        coarse_start = make_coarse_start(problem, rest);
+        make_search(rest);
+        place(rest);
+        plan.host_bytes += reserved;
+    }
     void place(const EngineChoice& engines) {
         std::string why_not_on_device;
         runner = deconvolve::place(problem, engines, why_not_on_device);
@@ -154,18 +167,15 @@ struct Deconvolver::Impl {
                                          const ExecutionContext& context) {
         const double result = search ? 1 / (1 - search->share_of_time()) : 1;
         const double share = result / (result + 2 * problem.options.splits);
-        const auto progress_between = [&](double from, double to) {
-            ExecutionContext own = context;
-            if (context.progress)
-                own.progress = [&context, from, to](double fraction) {
-                    context.progress(from + (to - from) * fraction);
-                };
+        const auto part = [&](double from, double to) {
+            ExecutionContext own = deconvolve::progress_between(context, from, to);
+            own.timeline = context.timeline;
             return own;
         };
         const auto begin = std::chrono::steady_clock::now();
-        DeconvolveReport report = runner->execute(problem, images, progress_between(0, share), run);
+        DeconvolveReport report = runner->execute(problem, images, part(0, share), run);
         deconvolve::estimate_uncertainty({*runner, problem, coarse_start.get()}, images, report,
-                                         run, progress_between(share, 1), threads);
+                                         run, part(share, 1), threads);
         report.executed.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         return report;
@@ -177,15 +187,9 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     : impl_(std::make_unique<Impl>()) {
     deconvolve::check_unused(options);
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
-    limit_coarse_start(impl_->problem);
-    EngineChoice rest = engines;
-    impl_->threads = thread_count(engines.threads);
-    const index_t reserved =
-        reserve_for_splits(impl_->problem, rest) + make_dark_level(impl_->problem, rest);
-    impl_->coarse_start = make_coarse_start(impl_->problem, rest);
-    impl_->search = make_search(impl_->problem, psf, options, rest);
-    impl_->place(rest);
-    impl_->plan.host_bytes += reserved;
+    impl_->prepare(engines, [&](EngineChoice& rest) {
+        impl_->search = make_search(impl_->problem, psf, options, rest);
+    });
 }
 
 // A search of held-out photons is in the whole image, since a part would have one PSF.
@@ -194,14 +198,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>&
     : impl_(std::make_unique<Impl>()) {
     deconvolve::check_unused(options);
     impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
-    limit_coarse_start(impl_->problem);
-    EngineChoice rest = engines;
-    impl_->threads = thread_count(engines.threads);
-    const index_t reserved =
-        reserve_for_splits(impl_->problem, rest) + make_dark_level(impl_->problem, rest);
-    impl_->coarse_start = make_coarse_start(impl_->problem, rest);
-    impl_->place(rest);
-    impl_->plan.host_bytes += reserved;
+    impl_->prepare(engines, [](EngineChoice&) {});
 }
 
 Deconvolver::~Deconvolver() = default;

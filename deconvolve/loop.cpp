@@ -15,6 +15,16 @@
 
 namespace convolume::deconvolve {
 
+ExecutionContext progress_between(const ExecutionContext& context, double from, double to) {
+    ExecutionContext own;
+    own.stop = context.stop;
+    if (context.progress)
+        own.progress = [&context, from, to](double fraction) {
+            context.progress(from + (to - from) * fraction);
+        };
+    return own;
+}
+
 namespace {
 
 /// A loop of iterations: asks the method where each starts, and decides when they end.
@@ -141,14 +151,8 @@ class StartPreparation {
                                levels = ImageLevels{image.background, image.photons.offset},
                                held_out = HeldOutPhotons{photons_, halvings}](float level) {
             const PhaseTimer timer = row_.time_work();
-            ExecutionContext own;
-            own.stop = context_.stop;
-            if (context_.progress)
-                own.progress = [&](double fraction) {
-                    context_.progress(from + (fine_from - from) * fraction);
-                };
-            iterations_ +=
-                coarse_.start->begin(coarse_.image, levels, held_out, executor_, level, own);
+            iterations_ += coarse_.start->begin(coarse_.image, levels, held_out, executor_, level,
+                                                progress_between(context_, from, fine_from));
         };
         return prepared;
     }
@@ -227,10 +231,6 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
     const Box3 box = search.brightest();
     Volume part(search.part(), images.type());
     images.read(box, part.view());
-    ExecutionContext own;
-    own.stop = context.caller.stop;
-    if (context.caller.progress)
-        own.progress = [&](double fraction) { context.caller.progress(share * fraction); };
     DeconvolveRun run;
     run.reads_every = 0;
     if (run_options.on_iteration)
@@ -253,7 +253,8 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
     HeldOutSearch::Found found;
     {
         const PhaseTimer timer = context.row.time_work();
-        found = search.find(std::as_const(part).view(), image, run, own);
+        found = search.find(std::as_const(part).view(), image, run,
+                            progress_between(context.caller, 0, share));
     }
     part = {};
     preparation.set_iterations(found.coarse);

@@ -12,6 +12,10 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
                      const ExecutionContext& context, const DeconvolveRun& run_options,
                      int engine = 0);
 
+/// Returns a context of a part of the work, which advances the progress from `from` to `to`. It has
+/// the stop token, but no timeline. `context` must outlive it.
+ExecutionContext progress_between(const ExecutionContext& context, double from, double to);
+
 /// Results of the iterations, apart from the estimate itself.
 struct IterationOutcome {
     int best = 0;  ///< number of steps that predicted the held-out photons best

@@ -72,6 +72,7 @@ enum class ArrayRole {
     direction,     ///< object array: conjugate direction of a linear system
     product,       ///< object array: matrix of a linear system times the direction
 };
+inline constexpr std::size_t array_roles = static_cast<std::size_t>(ArrayRole::product) + 1;
 
 /// Arrays and abilities that a method needs. Executors and placement decide by these.
 struct MethodTraits {

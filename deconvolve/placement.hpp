@@ -19,12 +19,15 @@ namespace convolume::deconvolve {
 class Runner {
   public:
     virtual ~Runner() = default;
-    virtual const DeconvolvePlan& plan() const = 0;
+    const DeconvolvePlan& plan() const { return plan_; }
     virtual DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                                      const ExecutionContext& context,
                                      const DeconvolveRun& run_options) = 0;
     /// Returns memory for transforms that other objects may share, or null.
     virtual std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
+
+  protected:
+    DeconvolvePlan plan_;
 };
 
 /// Makes the fastest runner that fits. If GPUs are allowed but none can hold the problem,

@@ -68,17 +68,6 @@ double squared_distance(const Volume& a, const Volume& b, int threads) {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// Returns a context whose progress is that of a piece of the search.
-ExecutionContext progress_between(const ExecutionContext& context, double from, double to) {
-    ExecutionContext own;
-    own.stop = context.stop;
-    if (context.progress)
-        own.progress = [&context, from, to](double fraction) {
-            context.progress(from + (to - from) * fraction);
-        };
-    return own;
-}
-
 }  // namespace
 
 PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& photons,

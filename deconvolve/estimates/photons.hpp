@@ -133,6 +133,20 @@ struct PhotonThinning {
     }
 };
 
+/// Returns the functor that holds out one photon in 2^halvings. `first` is the number of the
+/// arrays' first pixel in the image.
+inline PhotonThinning hold_out_functor(float* data, float* held_out, const PhotonScale& photons,
+                                       int halvings, index_t first = 0) {
+    return {data,
+            held_out,
+            halvings,
+            static_cast<float>(photons.gain),
+            static_cast<float>(photons.offset),
+            1,
+            ThinningPurpose::hold_out,
+            first};
+}
+
 // Estimation of the number of photons that a pixel's value stands for, from the image's own noise.
 
 /// Mean brightness around a pixel, and an estimate of the variance of its noise.

@@ -12,6 +12,7 @@
 // - staging, threads(): kind of host memory for transfers, and number of host threads
 // - records_phases, if its work records phases by itself
 
+#include <array>
 #include <initializer_list>
 #include <type_traits>
 #include <utility>
@@ -44,13 +45,13 @@ class ArrayExecutor final : public Executor {
         }
         correction_ = object(true);
         weights_ = object(true);
-        other_object_ = object(traits.draws_halves);
+        of(ArrayRole::other_object) = object(traits.draws_halves);
         previous_ = object(traits.keeps_previous);
         change_ = object(traits.keeps_change);
         data_ = image(true);
         model_ = image(true);
-        held_out_ = image(problem.options.hold_out);
-        other_image_ = image(traits.draws_halves);
+        of(ArrayRole::held_out) = image(problem.options.hold_out);
+        of(ArrayRole::other_image) = image(traits.draws_halves);
     }
 
     HostMemory staging() const override { return Arrays::staging; }
@@ -72,12 +73,12 @@ class ArrayExecutor final : public Executor {
     }
 
     void hold_out(const PhotonScale& photons, int halvings) override {
-        arrays_.for_each(
-            pixels_,
-            PhotonThinning{data_, held_out_, halvings, static_cast<float>(photons.gain),
-                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out});
+        arrays_.for_each(pixels_,
+                         hold_out_functor(data_, array(ArrayRole::held_out), photons, halvings));
     }
-    void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_out_, 1}); }
+    void put_back() override {
+        arrays_.for_each(pixels_, ScaledAddition{data_, array(ArrayRole::held_out), 1});
+    }
 
     void begin(const LoadedImage& image, float held_out_share) override {
         step_settings_ = settings_of(problem_, image, held_out_share);
@@ -115,20 +116,21 @@ class ArrayExecutor final : public Executor {
     }
 
   private:
-    /// Views of the whole arrays, from which functors are made (methods/method.hpp).
+    /// Views of the whole arrays, from which functors are made (method.hpp).
     struct ArrayViews {
         const ArrayExecutor& executor;
         float* object(ArrayRole role) const { return executor.array(role); }
         float* image(ArrayRole role) const { return executor.array(role); }
         const float* data() const { return executor.data_; }
         const float* held_out() const {
-            return executor.step_settings_.held_out_share > 0 ? executor.held_out_ : nullptr;
+            return executor.step_settings_.held_out_share > 0 ? object(ArrayRole::held_out)
+                                                              : nullptr;
         }
         const float* weights() const { return executor.weights_; }
         PixelNumbers pixel_numbers() const { return {}; }
     };
 
-    /// The operations of one iteration (methods/method.hpp). After a refusal they do nothing.
+    /// The operations of one iteration (method.hpp). After a refusal they do nothing.
     struct ArrayOperations : FunctorOperations<ArrayOperations> {
         static constexpr bool steps_overwrite_neighbors = false;
         using ArrayRoles = std::initializer_list<ArrayRole>;
@@ -209,35 +211,9 @@ class ArrayExecutor final : public Executor {
     };
 
     float* array(ArrayRole role) const {
-        switch (role) {
-            case ArrayRole::point:
-                return point_;
-            case ArrayRole::correction:
-                return correction_;
-            case ArrayRole::other_object:
-                return other_object_;
-            case ArrayRole::weights:
-                return weights_;
-            case ArrayRole::data:
-                return data_;
-            case ArrayRole::held_out:
-                return held_out_;
-            case ArrayRole::model:
-                return model_;
-            case ArrayRole::other_image:
-                return other_image_;
-            case ArrayRole::solution:
-                return estimate_;
-            case ArrayRole::residual:
-                return residual_;
-            case ArrayRole::direction:
-                return direction_;
-            case ArrayRole::product:
-                return product_;
-            case ArrayRole::divisors:
-                break;
-        }
-        throw InternalError("an array that whole arrays do without");
+        float* const found = arrays_of_roles_[static_cast<std::size_t>(role)];
+        if (found == nullptr) throw InternalError("an array that whole arrays do without");
+        return found;
     }
 
     /// Makes the starting point: the newest estimate, or a point extrapolated beyond it, which
@@ -264,15 +240,16 @@ class ArrayExecutor final : public Executor {
     StepSettings step_settings_;
     index_t voxels_ = element_count(problem_.object);
     index_t pixels_ = element_count(problem_.image);
-    float* estimate_ = nullptr;
-    float* point_ = nullptr;
-    float* correction_ = nullptr;
-    float* weights_ = nullptr;
-    float* other_object_ = nullptr;
+    std::array<float*, array_roles> arrays_of_roles_{};
+    float*& of(ArrayRole role) { return arrays_of_roles_[static_cast<std::size_t>(role)]; }
+    // The arrays; null: there is none.
+    float *&estimate_ = of(ArrayRole::solution), *&point_ = of(ArrayRole::point);
+    float *&correction_ = of(ArrayRole::correction), *&weights_ = of(ArrayRole::weights);
+    float *&residual_ = of(ArrayRole::residual), *&direction_ = of(ArrayRole::direction);
+    float*& product_ = of(ArrayRole::product);
+    float *&data_ = of(ArrayRole::data), *&model_ = of(ArrayRole::model);
     float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
     float* change_ = nullptr;    ///< the change that the last step added to its point
-    float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
-    float *data_ = nullptr, *model_ = nullptr, *held_out_ = nullptr, *other_image_ = nullptr;
     bool is_complete_ = true;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The interface of executors. An executor holds the image and the estimate of a deconvolution, and
-// carries out iterations on them: the operations of a method (methods/method.hpp). The loop decides
+// carries out iterations on them: the operations of a method (method.hpp). The loop decides
 // where iterations start and when they end (loop.hpp).
 
 #include <algorithm>

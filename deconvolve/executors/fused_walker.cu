@@ -26,21 +26,7 @@ struct FusedWalker::Operations : FusedOperations {
     const StepSettings& settings() const { return task.settings; }
     const StepStart& start() const { return task.starts[i]; }
 
-    void load_point() {
-        if (i == 0) return walker.load_points(step.load, start());
-        const PlaneRing& newest = rings().points[i - 1];
-        const PlaneRing& before = i == 1 ? rings().newest : rings().points[i - 2];
-        for_runs(step.load, {&newest, &before, &points()}, [&](index_t z, index_t count) {
-            ElementWork work;
-            work.newest = newest.at(z);
-            if (walker.arrays_.before) work.before = before.at(z);
-            work.restart = start().restart;
-            work.elements.extrapolation = start().extrapolation;
-            work.kept = points().at(z);
-            walker.passes_->forward(PlaneKind::object, work, {walk().of_object(z), count, ring()},
-                                    walker.work_);
-        });
-    }
+    void load_point() { walker.load_points(step.load, start(), i); }
     void blur(ArrayRole, ArrayRole) {
         if (step.image.count() > 0) walker.Walker::blur(walk(), step, ring());
     }

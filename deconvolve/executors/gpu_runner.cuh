@@ -84,8 +84,6 @@ std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, con
 /// Base of runners on GPUs.
 class GpuRunner : public Runner {
   public:
-    const DeconvolvePlan& plan() const override { return plan_; }
-
     DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
@@ -121,7 +119,6 @@ class GpuRunner : public Runner {
     }
 
     int device_;
-    DeconvolvePlan plan_;
 };
 
 }  // namespace convolume::deconvolve

@@ -72,8 +72,6 @@ class HostArrayRunner final : public Runner {
         plan_.host_bytes = own + convolutions;
     }
 
-    const DeconvolvePlan& plan() const override { return plan_; }
-
     DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
@@ -91,78 +89,47 @@ class HostArrayRunner final : public Runner {
     std::optional<Convolver> blur_;
     std::optional<Convolver> back_;
     std::optional<Convolver> unmatched_;
-    DeconvolvePlan plan_;
     std::optional<HostArrays> arrays_;
 };
 
-// Returns the plan of passes, whose arrays take `arrays` of all `bytes`.
-DeconvolvePlan plan_of_passes(const DeconvolutionProblem& problem, const HostPassLayout& layout,
-                              const std::string& engine, index_t arrays, index_t bytes) {
-    DeconvolvePlan plan;
-    plan.object = problem.object;
-    for (int a = 0; a < 3; ++a) plan.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
-    plan.engines = engine;
-    plan.array_bytes = arrays;
-    plan.host_bytes = checked_add(bytes, caller_bytes(problem));
-    return plan;
-}
-
-// Runs a deconvolution on the CPU by passes over spectra.
+// Runs a deconvolution on the CPU by passes over spectra: fused with the iterations if the method
+// allows it, else around whole arrays.
 class HostPassRunner final : public Runner {
   public:
     HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
                    const std::string& engine)
-        : layout_(layout),
-          psfs_(problem.psf_views()),
-          plan_(plan_of_passes(problem, layout, engine, layout.array_bytes(), layout.bytes())) {}
-
-    const DeconvolvePlan& plan() const override { return plan_; }
-
-    DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
-                             const ExecutionContext& context,
-                             const DeconvolveRun& run_options) override {
-        if (!executor_) {
-            const PhaseTimer timer(context.timeline, Phase::prepare, 0);
-            executor_.emplace(layout_, psfs_.views());
-            psfs_.release();
-        }
-        executor_->use(context);
-        return run(*executor_, problem, images, context, run_options);
+        : layout_(layout), psfs_(problem.psf_views()) {
+        plan_.object = problem.object;
+        for (int a = 0; a < 3; ++a) plan_.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
+        plan_.engines = engine;
+        plan_.array_bytes =
+            fits_fused_passes(problem) ? layout.array_bytes() : deconvolve::array_bytes(problem);
+        plan_.host_bytes = checked_add(bytes(problem, layout), caller_bytes(problem));
     }
 
-  private:
-    HostPassLayout layout_;
-    TapCopies psfs_;
-    DeconvolvePlan plan_;
-    std::optional<HostPassExecutor> executor_;
-};
-
-// Runs a deconvolution over whole arrays on the CPU, around passes over spectra.
-class HostPassArrayRunner final : public Runner {
-  public:
-    HostPassArrayRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
-                        const std::string& engine)
-        : layout_(layout),
-          psfs_(problem.psf_views()),
-          plan_(plan_of_passes(problem, layout, engine, deconvolve::array_bytes(problem),
-                               bytes(problem, layout))) {}
-
     static index_t bytes(const DeconvolutionProblem& problem, const HostPassLayout& layout) {
+        if (fits_fused_passes(problem)) return layout.bytes();
         return std::max(
             checked_add(layout.pass_bytes().while_made, layout.tap_bytes),
             checked_add(layout.pass_bytes().afterwards, deconvolve::array_bytes(problem)));
     }
 
-    const DeconvolvePlan& plan() const override { return plan_; }
-
     DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
-        if (!arrays_) {
+        if (!fused_ && !arrays_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
-            passes_.emplace(make_plane_passes(layout_, psfs_.views()));
+            if (fits_fused_passes(problem)) {
+                fused_.emplace(layout_, psfs_.views());
+            } else {
+                passes_.emplace(make_plane_passes(layout_, psfs_.views()));
+                arrays_.emplace(problem, *passes_, layout_.threads);
+            }
             psfs_.release();
-            arrays_.emplace(problem, *passes_, layout_.threads);
+        }
+        if (fused_) {
+            fused_->use(context);
+            return run(*fused_, problem, images, context, run_options);
         }
         arrays_->use(context);
         ArrayExecutor<HostPassArrays> executor(*arrays_, problem);
@@ -172,8 +139,8 @@ class HostPassArrayRunner final : public Runner {
   private:
     HostPassLayout layout_;
     TapCopies psfs_;
-    DeconvolvePlan plan_;
-    std::optional<cpu::HostPlanePasses> passes_;
+    std::optional<HostPassExecutor> fused_;
+    std::optional<cpu::HostPlanePasses> passes_;  ///< passes around arrays
     std::optional<HostPassArrays> arrays_;
 };
 
@@ -228,12 +195,9 @@ std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& probl
     index_t needed = 0;
     for (const bool keep_spectrum : {true, false}) {
         const HostPassLayout layout(problem, thread_count(choice.threads), keep_spectrum);
-        const bool fused = fits_fused_passes(problem);
-        needed = fused ? layout.bytes() : HostPassArrayRunner::bytes(problem, layout);
-        if (needed > limit) continue;
-        const std::string engine = (*cpu)->info().name;
-        if (fused) return std::make_unique<HostPassRunner>(problem, layout, engine);
-        return std::make_unique<HostPassArrayRunner>(problem, layout, engine);
+        needed = HostPassRunner::bytes(problem, layout);
+        if (needed <= limit)
+            return std::make_unique<HostPassRunner>(problem, layout, (*cpu)->info().name);
     }
     throw OutOfMemory(sentence("the deconvolution with ", problem.psf_count(), " PSFs takes ",
                                format_bytes(needed), " and its images ",

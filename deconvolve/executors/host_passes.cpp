@@ -115,9 +115,7 @@ void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
 
 void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(element_count(layout_.image),
-             PhotonThinning{data_.as<float>(), held_out_.as<float>(), halvings,
-                            static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
-                            ThinningPurpose::hold_out});
+             hold_out_functor(data_.as<float>(), held_out_.as<float>(), photons, halvings));
 }
 
 void HostPassExecutor::put_back() {

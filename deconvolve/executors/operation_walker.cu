@@ -5,7 +5,7 @@
 
 namespace convolume::deconvolve {
 
-/// Views of some planes of the rings, from which functors are made (methods/method.hpp).
+/// Views of some planes of the rings, from which functors are made (method.hpp).
 struct OperationWalker::RingViews {
     const OperationWalker& walker;
     const WalkTask& task;
@@ -22,7 +22,7 @@ struct OperationWalker::RingViews {
     PixelNumbers pixel_numbers() const { return walker.pixel_numbers(z); }
 };
 
-/// The operations of step k of an iteration (methods/method.hpp).
+/// The operations of step k of an iteration (method.hpp).
 struct OperationWalker::WalkOperations : FunctorOperations<WalkOperations> {
     static constexpr bool steps_overwrite_neighbors = true;
     using ArrayRoles = std::initializer_list<ArrayRole>;

@@ -356,11 +356,9 @@ void SlabExecutor::read_estimate(float* values, index_t first, index_t count) co
 
 void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
     on_each(slabs_, [&](PassSlab& slab) {
-        slab.for_each(
-            slab.layout().pixels(),
-            PhotonThinning{slab.data(), slab.held_out(), halvings, static_cast<float>(photons.gain),
-                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out,
-                           slab.planes().image.begin * slab.layout().image_plane()});
+        slab.for_each(slab.layout().pixels(),
+                      hold_out_functor(slab.data(), slab.held_out(), photons, halvings,
+                                       slab.planes().image.begin * slab.layout().image_plane()));
     });
 }
 

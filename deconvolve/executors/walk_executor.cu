@@ -63,9 +63,7 @@ void WalkExecutor::read_estimate(float* values, index_t first, index_t count) co
 
 void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(pixels_,
-             PhotonThinning{arrays_.data.data(), arrays_.held_out.data(), halvings,
-                            static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
-                            ThinningPurpose::hold_out});
+             hold_out_functor(arrays_.data.data(), arrays_.held_out.data(), photons, halvings));
 }
 void WalkExecutor::put_back() {
     for_each(pixels_, ScaledAddition{arrays_.data.data(), arrays_.held_out.data(), 1});

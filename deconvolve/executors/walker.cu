@@ -260,16 +260,21 @@ void Walker::read_weights(float* planes) {
     uploads_.wait();
 }
 
-void Walker::load_points(const IndexRange& planes, const StepStart& start) {
-    const PlaneRing& points = rings_.points.front();
-    for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
+void Walker::load_points(const IndexRange& planes, const StepStart& start, std::size_t i) {
+    const PlaneRing& points = rings_.points[i];
+    const PlaneRing& newest = i == 0 ? rings_.newest : rings_.points[i - 1];
+    const PlaneRing& before = i == 0   ? rings_.before
+                              : i == 1 ? rings_.newest
+                                       : rings_.points[i - 2];
+    for_runs(planes, {&newest, &before, &points}, [&](index_t z, index_t count) {
         ElementWork work;
-        work.newest = rings_.newest.at(z);
-        if (arrays_.before) work.before = rings_.before.at(z);
+        work.newest = newest.at(z);
+        if (arrays_.before) work.before = before.at(z);
         work.restart = start.restart;
         work.elements.extrapolation = start.extrapolation;
         work.kept = points.at(z);
-        passes_->forward(PlaneKind::object, work, {walk().of_object(z), count}, work_);
+        passes_->forward(PlaneKind::object, work,
+                         {walk(i).of_object(z), count, static_cast<index_t>(i)}, work_);
     });
 }
 

@@ -95,8 +95,9 @@ class Walker {
     void upload_image(const IndexRange& planes, const WalkTask& task);
     void upload_weights(index_t k, const IndexRange& planes);
     /// Extrapolates points from the newest and the previous estimates, keeps them, and makes their
-    /// spectra.
-    void load_points(const IndexRange& planes, const StepStart& start = {});
+    /// spectra. Iteration `i` of those that are fused has the points of the ones before as
+    /// estimates.
+    void load_points(const IndexRange& planes, const StepStart& start, std::size_t i = 0);
     /// blur() computes the models of step.image; blur_back() projects their light back to
     /// step.update.
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
