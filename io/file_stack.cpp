@@ -13,6 +13,7 @@
 #include <set>
 
 #include "convolume/error.hpp"
+#include "io/image_format.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
@@ -81,16 +82,12 @@ std::vector<std::string> expand_pattern(const std::string& pattern, const std::s
 
 /// Returns the image files in a folder, in their natural order. Other files are ignored.
 std::vector<std::string> files_in(const std::string& folder) {
-    constexpr std::array<std::string_view, 12> known{".tif", ".tiff", ".tf2", ".tf8",
-                                                     ".btf", ".lsm",  ".stk", ".npy",
-                                                     ".h5",  ".hdf5", ".hdf", ".ims"};
     std::vector<std::string> files;
     std::set<std::string> extensions;
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string extension = lower_case(entry.path().extension().string());
-        if (std::find(known.begin(), known.end(), extension) == known.end() ||
-            entry.path().filename().string().starts_with('.') || !entry.is_regular_file())
-            continue;
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with('.') || !image_ending(name) || !entry.is_regular_file()) continue;
         files.push_back(entry.path().string());
         extensions.insert(extension);
     }

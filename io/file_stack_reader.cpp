@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -53,8 +55,7 @@ class FileStackReader : public ImageReader {
     }
 
     void check_unchanged() const override {
-        for (const StackedFile& file : files_)
-            RawFile(parse_path(file.path).file).check_state(file.state);
+        for (const StackedFile& file : files_) check_state(file);
     }
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
@@ -84,12 +85,23 @@ class FileStackReader : public ImageReader {
   private:
     struct StackedFile {
         std::string path;
-        FileState state;                      ///< state when the file was added
+        std::optional<FileState> state;       ///< state when it was added; none for folders
         std::shared_ptr<ImageReader> reader;  ///< null if closed
     };
 
+    static std::optional<FileState> state_of(const std::string& path) {
+        const std::string file = parse_path(path).file;
+        std::error_code unreadable;
+        if (std::filesystem::is_directory(file, unreadable)) return std::nullopt;
+        return RawFile(file).state();
+    }
+
+    static void check_state(const StackedFile& file) {
+        if (file.state) RawFile(parse_path(file.path).file).check_state(*file.state);
+    }
+
     void add(const std::string& path) {
-        const RawFile raw(parse_path(path).file);
+        const std::optional<FileState> state = state_of(path);
         std::shared_ptr<ImageReader> reader = open_image(path, options_);
         const ImageMetadata& added = reader->metadata();
         if (files_.empty()) {
@@ -109,7 +121,7 @@ class FileStackReader : public ImageReader {
         if (static_cast<index_t>(files_.size()) % stack_.planes == 0 &&
             static_cast<index_t>(files_.size()) / stack_.planes < stack_.channels)
             add_channels(added);
-        files_.push_back({path, raw.state(), nullptr});
+        files_.push_back({path, state, nullptr});
         keep_open(files_.size() - 1, std::move(reader));
     }
 
@@ -162,7 +174,7 @@ class FileStackReader : public ImageReader {
             if (files_[number].reader) return files_[number].reader;
         }
         const std::string& path = files_[number].path;
-        RawFile(parse_path(path).file).check_state(files_[number].state);
+        check_state(files_[number]);
         std::shared_ptr<ImageReader> reader = open_image(path, options_);
         const std::lock_guard lock(mutex_);
         if (!files_[number].reader) keep_open(number, std::move(reader));

@@ -2,7 +2,6 @@
 #include "convolume/image_file.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -11,46 +10,14 @@
 #include "io/file_array.hpp"
 #include "io/file_stack.hpp"
 #include "io/image_file.hpp"
-#include "io/raw_file.hpp"
+#include "io/image_format.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
 
-/// Tells whether an XML file is OME-XML: its first element, after comments, has that name.
-bool is_ome_xml(const std::string& path) {
-    return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
-}
-
 constexpr const char* compressions[] = {"none", "deflate", "lzw", "zstd", "packbits"};
 static_assert(std::size(compressions) == static_cast<std::size_t>(Compression::packbits) + 1);
-
-bool is_tiff(const std::string& head) {
-    static const std::string marks[] = {{"II*\0", 4}, {"MM\0*", 4}, {"II+\0", 4}, {"MM\0+", 4}};
-    return std::any_of(std::begin(marks), std::end(marks),
-                       [&](const std::string& mark) { return head.compare(0, 4, mark) == 0; });
-}
-
-/// XML begins with a tag, after a byte order mark and blanks.
-bool is_xml(std::string_view head) {
-    if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
-    const auto first = head.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos || head[first] != '<') return false;
-    const std::string_view tag = head.substr(first + 1);
-    return !tag.empty() &&
-           (tag[0] == '?' || tag[0] == '!' || std::isalpha(static_cast<unsigned char>(tag[0])));
-}
-
-/// HDF5's signature stands at 0 or, after a user block, at 512, 1024, 2048, …
-bool is_hdf5(const RawFile& file) {
-    static const std::string mark("\211HDF\r\n\032\n", 8);
-    std::string found(8, '\0');
-    for (index_t at = 0; at <= file.size() - 8; at = at == 0 ? 512 : at * 2) {
-        file.read(at, found.data(), 8);
-        if (found == mark) return true;
-    }
-    return false;
-}
 
 /// Throws InputNotFound for a folder or a pattern, which can only be read as a stack.
 void refuse_several_files(const std::string& path) {
@@ -121,52 +88,22 @@ void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
 PathSpec parse_path(const std::string& path) {
     const auto colon = path.find(":/");
     if (colon == std::string::npos || colon == 0) return {path, ""};
+    const bool is_url = path.compare(colon, 3, "://") == 0 && path.find('.') > colon;
+    if (is_url) return {path, ""};
     return {path.substr(0, colon), path.substr(colon + 1)};
 }
 
 namespace {
 
-/// Says of a file that is not read which format it has, by its first bytes.
-std::string what_it_is_instead(const std::string& head) {
-    struct Known {
-        std::size_t at;
-        std::string_view bytes;
-        const char* format;
-    };
-    using namespace std::string_view_literals;
-    static constexpr Known formats[] = {
-        {0, "ZISRAWFILE"sv, "a CZI file of Zeiss"},
-        {0, "\x70\0\0\0"sv, "a LIF file of Leica"},
-        {0, "\xDA\xCE\xBE\x0A"sv, "an ND2 file of Nikon"},
-        {0, "\0\0\0\x0CjP  "sv, "a JPEG 2000 file (ND2 files of Nikon before 2010 are, too)"},
-        {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "an OIB file of Olympus or ZVI file of Zeiss"},
-        {96, "\xA0\xC0"sv, "a DV file of DeltaVision"},
-        {96, "\xC0\xA0"sv, "a DV file of DeltaVision"},
-        {0, "\x89PNG"sv, "a PNG file"},
-        {0, "\xFF\xD8\xFF"sv, "a JPEG file, which has lost the noise of photons"},
-    };
-    for (const Known& known : formats)
-        if (head.size() > known.at &&
-            std::string_view(head).substr(known.at).starts_with(known.bytes))
-            return message(" is ", known.format, ", which is not read");
-    return " is not a TIFF, HDF5 or NPY file, or its beginning is damaged";
-}
-
 std::unique_ptr<ImageReader> open_file(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
-    refuse_several_files(spec.file);
-    const FileKind kind = kind_of(RawFile(spec.file));
-    if (kind == FileKind::hdf5) return open_hdf5(spec, options);
-    if (kind == FileKind::xml && is_ome_xml(spec.file))
-        return open_ome_companion(spec.file, options);
-    if (kind == FileKind::xml) return open_bdv_xml(spec, options);
-    if (kind != FileKind::other && !spec.dataset.empty())
-        throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
-                                      spec.dataset, "; give the path of the file alone"));
-    if (kind == FileKind::tiff) return open_tiff(spec.file, options);
-    if (kind == FileKind::npy) return open_npy(spec.file, options);
-    throw BadData(message(spec.file, what_it_is_instead(RawFile(spec.file).head(128)),
-                          "; convert it, for example with Fiji"));
+    const auto format = recognized_format(spec.file);
+    if (!format) {
+        refuse_several_files(spec.file);
+        refuse_unknown_content(spec.file);
+    }
+    if (!format->has_dataset) require_no_dataset(spec);
+    return format->open(spec, options);
 }
 
 /// Throws InvalidArgument if another image is asked for than the only one of a file.
@@ -207,25 +144,19 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     if (metadata.bytes() == 0)
         throw InvalidArgument(message("cannot write ", path, ": an image of ",
                                       to_string(metadata.shape), " has no pixels"));
-    if (names_hdf5(spec.file)) return create_hdf5(spec, metadata, options);
-    if (!spec.dataset.empty())
-        throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
-                                      " names one; give the path of the file alone"));
-    for (const char* ome : {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"})
-        if (has_extension(spec.file, ome)) return create_tiff(spec.file, metadata, options, true);
-    for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})
-        if (has_extension(spec.file, tiff)) return create_tiff(spec.file, metadata, options, false);
-    if (has_extension(spec.file, ".npy")) return create_npy(spec.file, metadata, options);
-    throw InvalidArgument(message("the extension of ", path,
-                                  " names no format that can be written; "
-                                  "use .tif, .ome.tif, .h5 or .npy"));
+    const auto format = written_format(spec.file);
+    if (!format || !format->has_dataset) require_no_new_dataset(spec);
+    if (!format) refuse_unknown_ending(path);
+    return format->create(spec, metadata, options);
 }
 
 bool output_exists(const std::string& path) {
     const PathSpec spec = parse_path(path);
     std::error_code unreadable;  // then it is not known to be free
     if (!std::filesystem::exists(spec.file, unreadable)) return static_cast<bool>(unreadable);
-    return spec.dataset.empty() || !is_free_in_hdf5(spec);
+    if (spec.dataset.empty()) return true;
+    const auto format = written_format(spec.file);
+    return !format || !format->has_dataset || format->has_dataset(spec);
 }
 
 const char* to_string(Compression compression) {
@@ -241,20 +172,8 @@ Compression parse_compression(std::string_view text) {
                                   text, "\"; choose one of these"));
 }
 
-FileKind kind_of(const RawFile& file) {
-    if (is_hdf5(file)) return FileKind::hdf5;
-    const std::string head = file.head(8);
-    if (is_tiff(head)) return FileKind::tiff;
-    if (head.compare(0, 6, "\x93NUMPY") == 0) return FileKind::npy;
-    return is_xml(file.head(64)) ? FileKind::xml : FileKind::other;
-}
-
 bool has_extension(const std::string& path, std::string_view extension) {
     return path.size() > extension.size() && lower_case(path).ends_with(lower_case(extension));
-}
-
-bool names_hdf5(const std::string& path) {
-    return has_extension(path, ".h5") || has_extension(path, ".hdf5");
 }
 
 std::optional<ValueScaling> usable_scaling(const std::optional<double>& scale,

@@ -2,8 +2,9 @@
 // Replacements for readers and writers of formats whose libraries this build lacks.
 
 #include "convolume/error.hpp"
-#include "io/image_file.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/signal/file.hpp"
+#include "io/tiff/format.hpp"
 
 namespace convolume::io {
 
@@ -15,17 +16,22 @@ namespace convolume::io {
                               "libtiff-dev and libpugixml-dev, then build it again"));
 }
 
-std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions&) {
-    refuse_tiff(path);
+std::unique_ptr<ImageReader> open_tiff(const PathSpec& spec, const OpenOptions&) {
+    refuse_tiff(spec.file);
 }
 
-std::unique_ptr<ImageReader> open_ome_companion(const std::string& path, const OpenOptions&) {
-    refuse_tiff(path);
+std::unique_ptr<ImageReader> open_ome_companion(const PathSpec& spec, const OpenOptions&) {
+    refuse_tiff(spec.file);
 }
 
-std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata&,
-                                         const CreateOptions&, bool) {
-    refuse_tiff(path);
+std::unique_ptr<ImageWriter> create_tiff(const PathSpec& spec, const ImageMetadata&,
+                                         const CreateOptions&) {
+    refuse_tiff(spec.file);
+}
+
+std::unique_ptr<ImageWriter> create_ome_tiff(const PathSpec& spec, const ImageMetadata&,
+                                             const CreateOptions&) {
+    refuse_tiff(spec.file);
 }
 
 // Only TIFF readers set lookup tables and facts of planes, so there is nothing to keep or to move.
@@ -44,8 +50,7 @@ void move_planes(ImageMetadata& metadata, const Shape3& shape, const Index3&) {
                 "libdeflate-dev and libpugixml-dev, then build it again"));
 }
 
-std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&,
-                                       const std::string&) {
+std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&) {
     refuse_hdf5(spec.file);
 }
 

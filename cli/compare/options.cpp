@@ -9,6 +9,7 @@
 #include "cli/compare/way.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -138,7 +139,7 @@ void check_request(const CompareRequest& request, bool no_files, bool all_files,
 }
 
 void add_images(CLI::App& app, ImageCompareRequest& request) {
-    app.add_option("IMAGE", request.image, "TIFF, NPY, file.h5 or file.h5:/dataset");
+    app.add_option("IMAGE", request.image, io::usual_image_endings());
     app.add_option("KERNEL", request.kernel, "The kernel (PSF): one 3D stack of any format");
     add_ways(app, request);
     add_list(app, "--methods", request.option_lists.methods, checked_by(parse_method),

@@ -17,6 +17,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_format.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::cli {
@@ -166,7 +167,7 @@ void add_convert_command(CLI::App& app, Action& action) {
     set_examples(*command,
                  {"convolume convert image.tif image.ome.tif --voxel 300,65,65nm",
                   "convolume convert image.tif part.npy --crop 2:6,:,: --output-type uint16"});
-    command->add_option("IN", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")->required();
+    command->add_option("IN", request->image, io::usual_image_endings())->required();
     add_selection_options(*command, groups::input, request->selection);
     const char* group = groups::output;
     add_parsed(*command, "--channel-names", request->channel_names, parse_names, "NAME,…",

@@ -19,6 +19,7 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/image_format.hpp"
 #include "core/system/system.hpp"
 #include "core/threads.hpp"
 
@@ -204,8 +205,7 @@ void add_convolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
     auto request = std::make_shared<ConvolveRequest>();
     auto many = std::make_shared<ManyFilesRequest>();
-    add_image_arguments(*command, *many,
-                        {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
+    add_image_arguments(*command, *many, {"IMAGE", io::usual_image_endings() + "; one or many"},
                         {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
     set_examples(*command, {"convolume convolve image.tif psf.tif -o blurred.tif",
                             "convolume convolve image.tif --sigma 200nm -o smooth.tif"});

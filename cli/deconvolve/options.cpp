@@ -12,6 +12,7 @@
 #include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -172,8 +173,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("deconvolve", "Restore an object blurred by a PSF");
     auto request = std::make_shared<DeconvolveRequest>();
     auto many = std::make_shared<ManyFilesRequest>();
-    add_image_arguments(*command, *many,
-                        {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
+    add_image_arguments(*command, *many, {"IMAGE", io::usual_image_endings() + "; one or many"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
     set_examples(*command,
                  {"convolume deconvolve image.tif psf.tif -o restored.tif",

@@ -7,6 +7,7 @@
 #include "cli/diff/command.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -35,8 +36,7 @@ void add_diff_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<DiffRequest>();
     set_examples(*command, {"convolume diff blurred.tif smooth.tif --picture difference.png",
                             "convolume diff image.tif image.ome.tif --tolerance 0"});
-    command
-        ->add_option("A", request->first, "The reference: TIFF, NPY, file.h5 or file.h5:/dataset")
+    command->add_option("A", request->first, "The reference: " + io::usual_image_endings())
         ->required();
     command->add_option("B", request->second, "The image to compare with it")->required();
     add_selection_options(*command, groups::input, request->selection);

@@ -20,6 +20,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_format.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
@@ -174,7 +175,7 @@ void add_compression_option(CLI::App& app, const char* group, io::CreateOptions&
 void add_image_output_options(CLI::App& app, const char* group, std::string& output,
                               std::string& output_type, io::CreateOptions& create,
                               const std::string& usual_type) {
-    app.add_option("-o,--output", output, "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+    app.add_option("-o,--output", output, "The result: " + io::usual_image_endings())
         ->type_name("OUT")
         ->group(group);
     add_image_storage_options(app, group, output_type, create, usual_type);

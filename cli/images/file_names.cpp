@@ -2,7 +2,6 @@
 #include "cli/images/file_names.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -12,7 +11,7 @@
 #include <string_view>
 
 #include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -70,11 +69,6 @@ std::vector<std::string> paths_of(std::istream& lines, const std::string& name) 
     return paths;
 }
 
-/// Extensions that io::create_image() takes. The first one that ends a name is its extension.
-constexpr std::array<std::string_view, 13> extensions{
-    ".ome.tiff", ".ome.tif", ".ome.tf2", ".ome.tf8", ".ome.btf", ".tiff", ".tif",
-    ".tf2",      ".tf8",     ".btf",     ".hdf5",    ".h5",      ".npy"};
-
 /// Values of the fields of an output name.
 struct OutputNameFields {
     std::string name;
@@ -94,17 +88,11 @@ OutputNameFields fields_of(const std::string& image) {
     fields.dataset = spec.dataset;
     fields.dataset.erase(0, fields.dataset.find_first_not_of('/'));
     std::replace(fields.dataset.begin(), fields.dataset.end(), '/', '_');
-    for (const std::string_view extension : extensions)
-        if (fields.name.size() > extension.size() && fields.name.ends_with(extension)) {
-            fields.stem = fields.name.substr(0, fields.name.size() - extension.size());
-            fields.extension = extension;
-            return fields;
-        }
-    const std::filesystem::path name(fields.name);
-    const std::string found = name.extension().string();
-    fields.stem = name.stem().string();
-    const bool hdf5 = !fields.dataset.empty() || found == ".ims" || found == ".hdf";
-    fields.extension = hdf5 ? ".h5" : ".tif";
+    const auto ending = io::image_ending(fields.name);
+    fields.stem = ending ? fields.name.substr(0, fields.name.size() - ending->size)
+                         : std::filesystem::path(fields.name).stem().string();
+    if (ending) fields.extension = ending->output;
+    if (fields.extension.empty()) fields.extension = fields.dataset.empty() ? ".tif" : ".h5";
     return fields;
 }
 
@@ -128,8 +116,7 @@ std::string fill_pattern(std::string_view pattern, const Value& value) {
 bool has_extension(std::string_view pattern) {
     const std::string file = io::parse_path(std::string(pattern)).file;
     if (file.ends_with("{name}")) return true;
-    for (const std::string_view extension : extensions)
-        if (file.ends_with(extension)) return true;
+    if (io::image_ending(file)) return true;
     const auto dot = file.find_last_of("./}");
     const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
     return dot != std::string::npos && file[dot] == '.' && dot + 1 < file.size() &&
@@ -186,11 +173,9 @@ std::string output_name(std::string_view pattern, const NumberedImage& file) {
 std::string marked_name(const std::string& path, std::string_view mark) {
     const io::PathSpec spec = io::parse_path(path);
     const std::string_view dataset = std::string_view(path).substr(spec.file.size());
-    std::string_view extension;
-    for (const std::string_view known : extensions)
-        if (extension.empty() && spec.file.ends_with(known)) extension = known;
-    return message(spec.file.substr(0, spec.file.size() - extension.size()), mark, extension,
-                   dataset);
+    const auto ending = io::image_ending(spec.file);
+    const std::size_t stem = spec.file.size() - (ending ? ending->size : 0);
+    return message(spec.file.substr(0, stem), mark, spec.file.substr(stem), dataset);
 }
 
 std::string parse_output_name(std::string_view option, const std::string& text) {

@@ -150,7 +150,7 @@ struct ManyFilesRequest {
 /// Name and description of an argument in --help.
 struct ArgumentHelp {
     const char* name;
-    const char* help;
+    std::string help;
 };
 
 /// Adds the arguments IMAGE… KERNEL. What is typed is kept in `many` until divide_arguments().

@@ -18,6 +18,7 @@
 #include "cli/run/output_path.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "convolume/image_format.hpp"
 #include "convolume/options.hpp"
 #include "convolume/signal_file.hpp"
 #include "convolume/volume.hpp"
@@ -200,7 +201,7 @@ void add_info_command(CLI::App& app, Action& action) {
     command
         ->add_option(
             "FILE", request->files,
-            "TIFF, NPY, file.h5, file.h5:/dataset, WAV or raw samples (.f32, .c64, .ci16, …)")
+            "Images (" + io::usual_image_endings() + "), WAV or raw samples (.f32, .c64, .ci16, …)")
         ->required();
     add_stack_option(*command, groups::input, request->stack);
     command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")

@@ -9,6 +9,7 @@
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -47,8 +48,7 @@ void add_specimen(CLI::App& app, PhantomRequest& request) {
 
 void add_output(CLI::App& app, PhantomRequest& request) {
     const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The phantom: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+    app.add_option("-o,--output", request.output, "The phantom: " + io::usual_image_endings())
         ->type_name("OUT")
         ->required()
         ->group(group);

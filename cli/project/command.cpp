@@ -16,6 +16,7 @@
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -258,8 +259,7 @@ void add_project_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<ProjectRequest>();
     set_examples(*command, {"convolume project image.tif --max -o brightest.tif",
                             "convolume project image.tif --axis y --by mean -o mean.tif"});
-    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
-        ->required();
+    command->add_option("IMAGE", request->image, io::usual_image_endings())->required();
     const char* group = groups::method;
     add_parsed(*command, "--axis", request->axis, parse_axis, "z|y|x",
                "The axis to project along (default z)")

@@ -11,6 +11,7 @@
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -87,8 +88,8 @@ bool parse_write(std::string_view option, const std::string& text) {
 void add_output(CLI::App& app, PsfRequest& request) {
     const char* group = groups::output;
     app.add_option("-o,--output", request.output,
-                   "The PSF, float32, sum 1: .tif, .ome.tif, .h5, .h5:/dataset or .npy; its "
-                   "parameters are written beside it as .json")
+                   "The PSF, float32, sum 1: " + io::usual_image_endings() +
+                       "; its parameters are written beside it as .json")
         ->type_name("OUT")
         ->group(group);
     app.add_option(

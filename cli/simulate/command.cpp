@@ -25,6 +25,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -141,8 +142,7 @@ void add_camera(CLI::App& app, Camera& camera) {
 
 void add_output(CLI::App& app, SimulateRequest& request) {
     const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The recording: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+    app.add_option("-o,--output", request.output, "The recording: " + io::usual_image_endings())
         ->type_name("OUT")
         ->group(group);
     app.add_option(
@@ -369,7 +369,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<SimulateRequest>();
     auto many = std::make_shared<ManyFilesRequest>();
     add_image_arguments(*command, *many,
-                        {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
+                        {"PHANTOM", "The specimen; one or many images"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
     set_examples(*command,
                  {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",

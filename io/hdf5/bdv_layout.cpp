@@ -13,6 +13,7 @@
 
 #include "convolume/error.hpp"
 #include "io/hdf5/attributes.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/hdf5/series.hpp"
 #include "io/image_file.hpp"
 #include "io/raw_file.hpp"

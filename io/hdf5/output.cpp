@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "convolume/error.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/image_file.hpp"
 
 namespace convolume::io {

@@ -12,6 +12,7 @@
 #include "io/file_array.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/hdf5/library.hpp"
 #include "io/hdf5/series.hpp"
 #include "io/image_file.hpp"
@@ -226,11 +227,14 @@ class Hdf5Reader : public ImageReader {
 
 }  // namespace
 
+std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options) {
+    return open_hdf5(spec, options,
+                     std::filesystem::path(spec.file).replace_extension(".xml").string());
+}
+
 std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options,
                                        const std::string& bdv_xml) {
-    const auto usual_xml = std::filesystem::path(spec.file).replace_extension(".xml");
-    return std::make_unique<Hdf5Reader>(spec, options,
-                                        bdv_xml.empty() ? usual_xml.string() : bdv_xml);
+    return std::make_unique<Hdf5Reader>(spec, options, bdv_xml);
 }
 
 }  // namespace convolume::io

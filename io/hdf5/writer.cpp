@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "io/hdf5/attributes.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/storage.hpp"
 #include "io/image_file.hpp"

@@ -6,8 +6,12 @@
 #include "convolume/error.hpp"
 #include "convolume/signal_file.hpp"
 #include "io/axis_layout.hpp"
+#include "io/hdf5/format.hpp"
 #include "io/image_file.hpp"
+#include "io/image_format.hpp"
+#include "io/raw_file.hpp"
 #include "io/signal/sample_codec.hpp"
+#include "io/tiff/format.hpp"
 
 namespace convolume::io {
 namespace {
@@ -114,20 +118,15 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
                                           const OpenSignalOptions& options) {
     const PathSpec spec = parse_path(path);
     const auto named = stored_type_of_name(spec.file);
-    const FileKind content = named ? FileKind::other : kind_of(RawFile(spec.file));
-    // Raw samples may begin like XML, so XML is treated as an unknown format.
-    const FileKind kind = content == FileKind::xml ? FileKind::other : content;
-    const bool wav =
-        !named && kind == FileKind::other && begins_as_wav(RawFile(spec.file).head(16));
-    if (kind != FileKind::other || wav) refuse_raw_options(spec.file, options);
-    if (kind == FileKind::hdf5) return open_hdf5_signal(spec);
-    if (!spec.dataset.empty())
-        throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
-                                      spec.dataset, "; give the path of the file alone"));
-    if (kind == FileKind::npy) return open_npy_signal(spec.file);
+    const std::string head = named ? std::string() : RawFile(spec.file).head(16);
+    const bool hdf5 = is_hdf5(spec.file, head), npy = begins_as_npy(head);
+    const bool wav = begins_as_wav(head), tiff = is_tiff(head);
+    if (hdf5 || npy || wav || tiff) refuse_raw_options(spec.file, options);
+    if (hdf5) return open_hdf5_signal(spec);
+    require_no_dataset(spec);
+    if (npy) return open_npy_signal(spec.file);
     if (wav) return open_wav_signal(spec.file);
-    if (kind == FileKind::tiff)
-        throw BadData(message(spec.file, " is a TIFF image, not signals; save them as NPY"));
+    if (tiff) throw BadData(message(spec.file, " is a TIFF image, not signals; save them as NPY"));
     const auto type = named ? named : options.raw_type;
     if (!type)
         throw BadData(
@@ -188,9 +187,7 @@ std::unique_ptr<SignalWriter> create_signal(const std::string& path,
                                           "HDF5 dataset must be known before; write .npy or .f32"));
         return create_hdf5_signal(signals);
     }
-    if (!spec.dataset.empty())
-        throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
-                                      " names one; give the path of the file alone"));
+    require_no_new_dataset(spec);
     if (const auto stored = raw_stored_type(spec.file, type, options)) {
         signals.options.stored = stored;
         return create_raw_signal(signals);

@@ -18,6 +18,8 @@ class SignalReaderBase : public SignalReader {
 };
 
 std::unique_ptr<SignalReader> open_npy_signal(const std::string& path);
+/// Tells whether `head` begins an NPY file.
+bool begins_as_npy(std::string_view head);
 std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredType type,
                                               const OpenSignalOptions& options);
 std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec);

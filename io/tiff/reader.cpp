@@ -10,6 +10,7 @@
 #include "io/ome/document.hpp"
 #include "io/pieces.hpp"
 #include "io/samples.hpp"
+#include "io/tiff/format.hpp"
 #include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
 
@@ -239,14 +240,14 @@ class TiffReader : public ImageReader {
 
 }  // namespace
 
-std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions& options) {
-    return std::make_unique<TiffReader>(path, options, nullptr);
+std::unique_ptr<ImageReader> open_tiff(const PathSpec& spec, const OpenOptions& options) {
+    return std::make_unique<TiffReader>(spec.file, options, nullptr);
 }
 
-std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
-                                                const OpenOptions& options) {
-    const auto document = read_ome_file(RawFile(path));
-    return std::make_unique<TiffReader>(first_file_of(*document, path), options, document.get());
+std::unique_ptr<ImageReader> open_ome_companion(const PathSpec& spec, const OpenOptions& options) {
+    const auto document = read_ome_file(RawFile(spec.file));
+    return std::make_unique<TiffReader>(first_file_of(*document, spec.file), options,
+                                        document.get());
 }
 
 }  // namespace convolume::io

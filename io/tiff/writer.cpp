@@ -13,6 +13,7 @@
 #include "io/pieces.hpp"
 #include "io/samples.hpp"
 #include "io/tiff/directory.hpp"
+#include "io/tiff/format.hpp"
 #include "io/tiff/handle.hpp"
 #include "io/tiff/imagej.hpp"
 
@@ -387,10 +388,8 @@ class CompressedTiffWriter final : public TiffWriter {
     index_t end_ = data_offset;
 };
 
-}  // namespace
-
-std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& image,
-                                         const CreateOptions& options, bool ome) {
+std::unique_ptr<ImageWriter> create(const std::string& path, const ImageMetadata& image,
+                                    const CreateOptions& options, bool ome) {
     ImageMetadata metadata = image;
     const Shape3& shape = metadata.shape;
     if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
@@ -427,6 +426,18 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
         throw Unavailable(
             "the installed libtiff lacks the compression asked for; use deflate or lzw");
     return std::make_unique<CompressedTiffWriter>(path, metadata, options, text);
+}
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> create_tiff(const PathSpec& spec, const ImageMetadata& metadata,
+                                         const CreateOptions& options) {
+    return create(spec.file, metadata, options, false);
+}
+
+std::unique_ptr<ImageWriter> create_ome_tiff(const PathSpec& spec, const ImageMetadata& metadata,
+                                             const CreateOptions& options) {
+    return create(spec.file, metadata, options, true);
 }
 
 }  // namespace convolume::io

@@ -98,4 +98,5 @@ NB_MODULE(_core, module) {
     convolume::python::bind_optics(module);
     convolume::python::bind_resampling(module);
     convolume::python::bind_files(module);
+    convolume::python::bind_formats(module);
 }

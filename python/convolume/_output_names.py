@@ -5,20 +5,20 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from . import _core
 from ._errors import InvalidArgument
 from ._image import Image
 from ._zarr_nodes import is_zarr
 from ._zarr_store import Location
 
-_OTHER_FORMATS = (".tif", ".tiff", ".tf2", ".tf8", ".btf", ".lsm", ".stk", ".npy", ".h5", ".hdf5", ".hdf", ".ims",
-                  ".png", ".wav", ".json")
+_NO_IMAGES = [".png", ".wav", ".json"]
 
 
 def check_target(source: Any, target: str | os.PathLike[str], kernel: Any, mask: Any) -> None:
     """Raises InvalidArgument if the target of a run names a file of another format, or would replace an input."""
     name = os.fspath(target)
     extension = os.path.splitext(name.rstrip("/").partition(":/")[0])[1]
-    if "://" not in name and extension.lower() in _OTHER_FORMATS and not is_zarr(name):
+    if "://" not in name and extension.lower() in _core.image_endings() + _NO_IMAGES and not is_zarr(name):
         raise InvalidArgument(f'process writes OME-Zarr, but "{name}" names a file of another format; name a target '
                               "that ends in .zarr, and convert it afterwards with convolume convert")
     refuse_input_as_output(name, _input_names(source, kernel, mask))

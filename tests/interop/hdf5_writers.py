@@ -119,4 +119,4 @@ def numpy_files(folder):
         yield ForeignFile("NumPy", f"save, {axes}", path, specimen, refused_with=unexpected)
     path = file_name(folder, "numpy", "archive", extension=".npz")
     np.savez(path, Specimen(np.zeros((1, 1, 2, 3, 4))).pixels)
-    yield ForeignFile("NumPy", "savez", path, make_specimen(), refused_with="is not a TIFF, HDF5 or NPY")
+    yield ForeignFile("NumPy", "savez", path, make_specimen(), refused_with="is not a TIFF")

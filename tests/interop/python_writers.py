@@ -109,7 +109,7 @@ def itk_files(folder):
     for extension in (".nrrd", ".mha", ".nii"):
         path = file_name(folder, "simpleitk", extension=extension)
         SimpleITK.WriteImage(image, str(path))
-        yield ForeignFile("SimpleITK", f"{extension}, ZYX", path, specimen, refused_with="is not a TIFF, HDF5 or NPY")
+        yield ForeignFile("SimpleITK", f"{extension}, ZYX", path, specimen, refused_with="is not a TIFF")
     path = file_name(folder, "simpleitk", extension=".h5")
     SimpleITK.WriteImage(image, str(path))
     yield ForeignFile("SimpleITK", ".h5, dataset named", f"{path}:/ITKImage/0/VoxelData", specimen)

@@ -13,6 +13,7 @@
 #include "io/axis_layout.hpp"
 #include "io/file_array.hpp"
 #include "io/image_file.hpp"
+#include "io/image_format.hpp"
 #include "io/samples.hpp"
 #include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
@@ -381,13 +382,11 @@ class NpySignalWriter : public SignalWriter {
     index_t end_ = 0;  ///< one past the last sample written
 };
 
-}  // namespace
-
-std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options) {
-    return std::make_unique<NpyReader>(path, options);
+std::unique_ptr<ImageReader> open_npy(const PathSpec& spec, const OpenOptions& options) {
+    return std::make_unique<NpyReader>(spec.file, options);
 }
 
-std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMetadata& metadata,
+std::unique_ptr<ImageWriter> create_npy(const PathSpec& spec, const ImageMetadata& metadata,
                                         const CreateOptions& options) {
     if (options.compression != Compression::none)
         throw InvalidArgument("NPY files have no compression; write TIFF or HDF5, or leave it out");
@@ -395,7 +394,22 @@ std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMeta
         throw InvalidArgument(
             "NPY files cannot say what their values stand for; write TIFF or HDF5, or values that "
             "are not scaled");
-    return std::make_unique<NpyWriter>(path, metadata, options);
+    return std::make_unique<NpyWriter>(spec.file, metadata, options);
+}
+
+}  // namespace
+
+bool begins_as_npy(std::string_view head) {
+    return head.starts_with("\x93NUMPY");
+}
+
+std::vector<ImageFormat> npy_formats() {
+    return {{.name = "NPY",
+             .endings = {".npy"},
+             .recognizes = [](const std::string&,
+                              std::string_view head) { return begins_as_npy(head); },
+             .open = open_npy,
+             .create = create_npy}};
 }
 
 std::unique_ptr<SignalReader> open_npy_signal(const std::string& path) {
