@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "io/array_file.hpp"
 #include "io/atomic_output.hpp"
-#include "io/axis_layout.hpp"
-#include "io/file_array.hpp"
-#include "io/image_file.hpp"
 #include "io/image_format.hpp"
-#include "io/samples.hpp"
 #include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
 
@@ -22,17 +19,11 @@ namespace convolume::io {
 namespace {
 
 struct NpyHeader {
-    PixelType type = PixelType::float32;
-    /// Type of stored 64-bit integers, for which `type` is float64.
-    WideInteger wide = WideInteger::none;
-    bool is_half = false;  ///< true for half precision; `type` is then float32
+    ElementType element;
     bool swapped = false;  ///< true if the byte order differs from this machine's
     bool fortran_order = false;
     std::vector<index_t> dims;  ///< extents, slowest first in C order; empty for a single value
     index_t data_offset = 0;
-
-    /// Returns the bytes of an element in the file.
-    index_t element_bytes() const { return is_half ? 2 : static_cast<index_t>(size_of(type)); }
 };
 
 constexpr index_t longest_header = 1 << 20;
@@ -71,18 +62,18 @@ void set_type(const RawFile& file, std::string_view text, NpyHeader& header) {
     header.swapped = code[0] == (std::endian::native == std::endian::little ? '>' : '<');
     const std::string suffix = code.substr(1);
     if (suffix == "i8" || suffix == "u8") {
-        header.type = PixelType::float64;
-        header.wide = suffix == "i8" ? WideInteger::int64 : WideInteger::uint64;
+        header.element.type = PixelType::float64;
+        header.element.wide = suffix == "i8" ? WideInteger::int64 : WideInteger::uint64;
         return;
     }
-    header.is_half = suffix == "f2";
-    if (header.is_half) return;
+    header.element.is_half = suffix == "f2";
+    if (header.element.is_half) return;
     const auto* const found = std::find_if(std::begin(types), std::end(types),
                                            [&](const auto& type) { return type.first == suffix; });
     if (found == std::end(types))
         throw BadData(message(file.path(), " holds elements of type ", code,
                               ", which are not supported; convert them to float32 or uint16"));
-    header.type = found->second;
+    header.element.type = found->second;
 }
 
 std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
@@ -128,57 +119,10 @@ NpyHeader read_header(const RawFile& file) {
     header.dims = parse_shape(file, value_after(file, text, "shape"));
     header.data_offset = prefix + length;
 
-    index_t bytes = header.element_bytes();
-    for (const index_t extent : header.dims) {
-        if (extent == 0) refuse(file, "no elements");
-        if (bytes > file.size() / extent)
-            throw BadData(message(file.path(), " says that it holds ", dims_text(header.dims), " ",
-                                  to_string(header.type), " in a file of ", file.size(),
-                                  " bytes; it is truncated or damaged"));
-        bytes *= extent;
-    }
-    if (bytes > file.size() - header.data_offset)
-        throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ",
-                              bytes, " bytes its header names; it is truncated, copy it again"));
+    if (std::find(header.dims.begin(), header.dims.end(), 0) != header.dims.end())
+        refuse(file, "no elements");
+    check_array_size(file, header.dims, header.element, header.data_offset);
     return header;
-}
-
-/// Reads the elements of `array` to `target`, which has their type and shape. Throws BadData for
-/// integers that float64 does not hold.
-void read_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
-                   const ImageView& target) {
-    if (!header.is_half && header.wide == WideInteger::none) return read_array(file, array, target);
-    // Elements are converted row by row, so that the buffer is small.
-    const index_t count = target.shape.x;
-    std::vector<double> row(static_cast<std::size_t>(count));
-    std::vector<std::uint16_t> halves(header.is_half ? row.size() : 0);
-    const Index3 strides = contiguous_strides({1, 1, count});
-    for (index_t z = 0; z < target.shape.z; ++z)
-        for (index_t y = 0; y < target.shape.y; ++y) {
-            const FileArray stored = array.from({z, y, 0}, header.element_bytes());
-            const PixelType type = header.is_half ? PixelType::uint16 : header.type;
-            void* const raw = header.is_half ? static_cast<void*>(halves.data()) : row.data();
-            read_array(file, stored, {raw, type, {1, 1, count}, strides});
-            if (header.is_half)
-                widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
-            if (const auto inexact = widen_integers(row.data(), count, header.wide))
-                throw BadData(message(file.path(), " holds ", inexact->text, inexact_integer_cure));
-            copy_view({row.data(), header.type, {1, 1, count}, strides},
-                      subview(target, {{z, y, 0}, {z + 1, y + 1, count}}));
-        }
-}
-
-/// Returns the strides of an array of `dims`, in elements.
-std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {
-    const std::size_t rank = dims.size();
-    std::vector<index_t> strides(rank, 1);
-    for (std::size_t i = 1; i < rank; ++i) {
-        // The fastest dimension is the last one in C order, the first one in Fortran order.
-        const std::size_t d = fortran_order ? i : rank - 1 - i;
-        const std::size_t faster = fortran_order ? i - 1 : rank - i;
-        strides[d] = strides[faster] * dims[faster];
-    }
-    return strides;
 }
 
 std::string type_code(char kind, std::size_t bytes) {
@@ -228,50 +172,6 @@ std::string header_text(const std::string& type_code, const std::vector<index_t>
     return header + text;
 }
 
-class NpyReader : public ImageReader {
-  public:
-    NpyReader(const std::string& path, const OpenOptions& options)
-        : file_(path),
-          header_(read_header(file_)),
-          layout_(axis_layout(header_.dims, "", options.axes, path)),
-          strides_(array_strides(layout_.dims, header_.fortran_order)) {
-        metadata_.format = "NPY";
-        metadata_.type = header_.type;
-        set_extents(metadata_, layout_);
-        if (layout_.assumed && layout_.axes.size() > 3)
-            metadata_.notes.push_back(message("NPY files do not name their axes; ", layout_.axes,
-                                              " are assumed, --axes gives others"));
-    }
-
-    const ImageMetadata& metadata() const override { return metadata_; }
-    StackFormat format() const override { return stack_format(metadata_); }
-    void check_unchanged() const override { file_.check_unchanged(); }
-
-    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
-        check_box(format(), t, c, box, target);
-        index_t first = 0;
-        const std::vector<index_t> at = layout_.position(t, c, 0);
-        for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const index_t bytes_each = header_.element_bytes();
-        const FileArray volume{header_.data_offset + first * bytes_each,
-                               {stride('Z'), stride('Y'), stride('X')},
-                               header_.swapped};
-        read_elements(file_, header_, volume.from(box.begin, bytes_each), target);
-    }
-
-  private:
-    index_t stride(char axis) const {
-        const int d = layout_.dimension(axis);
-        return d < 0 ? 0 : strides_[static_cast<std::size_t>(d)];
-    }
-
-    RawFile file_;
-    NpyHeader header_;
-    AxisLayout layout_;
-    std::vector<index_t> strides_;
-    ImageMetadata metadata_;
-};
-
 /// Returns the dimensions to write: t, c, z, y, x, but t and c only if one of them exceeds 1. If z
 /// (and y) are 1, the array has as few dimensions as the source had.
 std::vector<index_t> written_dims(const ImageMetadata& metadata) {
@@ -283,36 +183,12 @@ std::vector<index_t> written_dims(const ImageMetadata& metadata) {
     return {s.x};
 }
 
-class NpyWriter : public FileWriter {
-  public:
-    NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
-        : FileWriter(metadata),
-          header_(header_text(type_code(metadata.type), written_dims(metadata))),
-          output_(path, options.overwrite, checked_add(metadata.bytes(), data_offset())) {
-        output_.write(0, header_.data(), data_offset());
-        output_.reserve(data_offset(), metadata.bytes());
-    }
-
-    StackFormat format() const override { return stack_format(metadata_); }
-
-  private:
-    index_t data_offset() const { return static_cast<index_t>(header_.size()); }
-    void write_checked_box(index_t t, index_t c, const Box3& box,
-                           const ConstImageView& source) override {
-        write_to_array(output_, data_offset(), t, c, box, source);
-    }
-    void complete() override { output_.commit(); }
-
-    std::string header_;
-    AtomicOutput output_;
-};
-
 class NpySignalReader : public SignalReaderBase {
   public:
     explicit NpySignalReader(const std::string& path) : file_(path), header_(read_header(file_)) {
         if (header_.dims.empty())
             throw BadData(message(path, " holds a single value, not an array of samples"));
-        info_ = {"NPY", header_.type, header_.dims};
+        info_ = {"NPY", header_.element.type, header_.dims};
         strides_ = array_strides(header_.dims, header_.fortran_order);
     }
 
@@ -321,10 +197,11 @@ class NpySignalReader : public SignalReaderBase {
         index_t first = begin * strides_.back();
         const std::vector<index_t> at = row_position(info_.dims, signal);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const FileArray samples{header_.data_offset + first * header_.element_bytes(),
+        const FileArray samples{header_.data_offset + first * header_.element.bytes(),
                                 {0, 0, strides_.back()},
                                 header_.swapped};
-        read_elements(file_, header_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        read_elements(file_, header_.element, samples,
+                      {to, info_.type, {1, 1, count}, {count, count, 1}});
         file_.check_unchanged();
     }
 
@@ -383,18 +260,25 @@ class NpySignalWriter : public SignalWriter {
 };
 
 std::unique_ptr<ImageReader> open_npy(const PathSpec& spec, const OpenOptions& options) {
-    return std::make_unique<NpyReader>(spec.file, options);
+    auto file = std::make_unique<const RawFile>(spec.file);
+    const NpyHeader header = read_header(*file);
+    ImageArray array{.element = header.element,
+                     .layout = axis_layout(header.dims, "", options.axes, spec.file),
+                     .offset = header.data_offset,
+                     .swapped = header.swapped};
+    array.strides = array_strides(array.layout.dims, header.fortran_order);
+    ImageMetadata metadata;
+    metadata.format = "NPY";
+    if (array.layout.assumed && array.layout.axes.size() > 3)
+        metadata.notes.push_back(message("NPY files do not name their axes; ", array.layout.axes,
+                                         " are assumed, --axes gives others"));
+    return open_array(std::move(file), std::move(array), std::move(metadata));
 }
 
 std::unique_ptr<ImageWriter> create_npy(const PathSpec& spec, const ImageMetadata& metadata,
                                         const CreateOptions& options) {
-    if (options.compression != Compression::none)
-        throw InvalidArgument("NPY files have no compression; write TIFF or HDF5, or leave it out");
-    if (metadata.scaling)
-        throw InvalidArgument(
-            "NPY files cannot say what their values stand for; write TIFF or HDF5, or values that "
-            "are not scaled");
-    return std::make_unique<NpyWriter>(spec.file, metadata, options);
+    const std::string header = header_text(type_code(metadata.type), written_dims(metadata));
+    return create_array("NPY", spec.file, header, metadata, options);
 }
 
 }  // namespace
