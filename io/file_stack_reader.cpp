@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "convolume/error.hpp"
 #include "io/file_stack.hpp"
 #include "io/jobs.hpp"
+#include "io/ome/document.hpp"
 #include "io/raw_file.hpp"
 
 namespace convolume::io {
@@ -23,18 +23,6 @@ std::string extents_text(const ImageMetadata& metadata) {
     return message("z,y,x ", to_string(metadata.shape), ' ', to_string(metadata.type), " with ",
                    metadata.channels, metadata.channels == 1 ? " channel" : " channels", " and ",
                    metadata.frames, metadata.frames == 1 ? " time" : " times");
-}
-
-/// Returns true if an OME-XML document names several files.
-bool describes_set(const std::string& ome_xml) {
-    constexpr std::string_view attribute = "FileName=\"";
-    std::set<std::string> names;
-    for (auto at = ome_xml.find(attribute); at != std::string::npos;
-         at = ome_xml.find(attribute, at)) {
-        at += attribute.size();
-        names.insert(ome_xml.substr(at, ome_xml.find('"', at) - at));
-    }
-    return names.size() > 1;
 }
 
 class FileStackReader : public ImageReader {
@@ -107,7 +95,7 @@ class FileStackReader : public ImageReader {
         if (files_.empty()) {
             each_ = added;
             format_of_each_ = reader->format();
-            if (describes_set(added.ome_xml))
+            if (!added.ome_xml.empty() && names_several_files(added.ome_xml, path))
                 throw InvalidArgument(
                     message("\"", path,
                             "\" is one of the files of an OME-TIFF set, which are "

@@ -183,9 +183,10 @@ bool is_xml(std::string_view head) {
            (tag[0] == '?' || tag[0] == '!' || std::isalpha(static_cast<unsigned char>(tag[0])));
 }
 
-bool is_ome_xml(std::string_view head) {
-    // Comments may stand before the first element, which has that name.
-    return is_xml(head) && head.find("<OME") != std::string_view::npos;
+bool has_ome_element(std::string_view text) {
+    for (const char* element : {"<OME", "<ome:OME", "<OME:OME"})
+        if (text.find(element) != std::string_view::npos) return true;
+    return false;
 }
 
 }  // namespace convolume::io

@@ -34,7 +34,7 @@ void require_no_new_dataset(const PathSpec& image);
 /// Tells whether `head` begins an XML document: with a tag, after a byte order mark and blanks.
 bool is_xml(std::string_view head);
 
-/// Tells whether the XML document that `head` begins is OME-XML.
-bool is_ome_xml(std::string_view head);
+/// Tells whether a text, such as the beginning of an XML document, has OME-XML's root element.
+bool has_ome_element(std::string_view text);
 
 }  // namespace convolume::io

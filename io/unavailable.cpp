@@ -3,6 +3,7 @@
 
 #include "convolume/error.hpp"
 #include "io/hdf5/format.hpp"
+#include "io/ome/document.hpp"
 #include "io/signal/file.hpp"
 #include "io/tiff/format.hpp"
 
@@ -32,6 +33,11 @@ std::unique_ptr<ImageWriter> create_tiff(const PathSpec& spec, const ImageMetada
 std::unique_ptr<ImageWriter> create_ome_tiff(const PathSpec& spec, const ImageMetadata&,
                                              const CreateOptions&) {
     refuse_tiff(spec.file);
+}
+
+// Only TIFF readers set OME-XML.
+bool names_several_files(const std::string&, const std::string&) {
+    return false;
 }
 
 // Only TIFF readers set lookup tables and facts of planes, so there is nothing to keep or to move.

@@ -26,19 +26,20 @@ bool names_hdf5(const std::string& path) {
 }
 
 std::vector<ImageFormat> hdf5_formats() {
-    return {{.name = "HDF5",
-             .endings = {".h5", ".hdf5"},
-             .read_endings = {".hdf", ".ims"},
-             .recognizes = is_hdf5,
-             .open = [](const PathSpec& spec,
-                        const OpenOptions& options) { return open_hdf5(spec, options); },
-             .create = create_hdf5,
-             .has_dataset = [](const PathSpec& spec) { return !is_free_in_hdf5(spec); }},
-            {.name = "BigDataViewer XML",
-             .recognizes = [](const std::string&,
-                              std::string_view head) { return is_xml(head) && !is_ome_xml(head); },
-             .open = open_bdv_xml,
-             .has_dataset = [](const PathSpec&) { return true; }}};
+    return {
+        {.name = "HDF5",
+         .endings = {".h5", ".hdf5"},
+         .read_endings = {".hdf", ".ims"},
+         .recognizes = is_hdf5,
+         .open = [](const PathSpec& spec,
+                    const OpenOptions& options) { return open_hdf5(spec, options); },
+         .create = create_hdf5,
+         .has_dataset = [](const PathSpec& spec) { return !is_free_in_hdf5(spec); }},
+        {.name = "BigDataViewer XML",
+         .recognizes = [](const std::string&,
+                          std::string_view head) { return is_xml(head) && !has_ome_element(head); },
+         .open = open_bdv_xml,
+         .has_dataset = [](const PathSpec&) { return true; }}};
 }
 
 }  // namespace convolume::io

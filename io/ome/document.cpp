@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <pugixml.hpp>
+#include <set>
 #include <string_view>
 
 #include "convolume/error.hpp"
@@ -76,12 +77,6 @@ OmeImage image_of(const pugi::xml_node& node) {
 
 }  // namespace
 
-bool is_ome_description(const std::string& description) {
-    return description.find("<OME") != std::string::npos ||
-           description.find("<ome:OME") != std::string::npos ||
-           description.find("<OME:OME") != std::string::npos;
-}
-
 OmeDocument::OmeDocument(const std::string& xml, const std::string& path)
     : path_(path),
       // Old programs wrote the sign µ as one byte, whatever encoding they declared.
@@ -100,6 +95,15 @@ OmeDocument::OmeDocument(const std::string& xml, const std::string& path)
 }
 
 OmeDocument::~OmeDocument() = default;
+
+bool names_several_files(const std::string& ome_xml, const std::string& path) {
+    const OmeDocument document(ome_xml, path);
+    std::set<std::string> names;
+    for (const OmeImage& image : document.images())
+        for (const OmePlanes& planes : image.planes)
+            if (!planes.file.empty()) names.insert(planes.file);
+    return names.size() > 1;
+}
 
 pugi::xml_node OmeDocument::image_node(index_t image) const {
     index_t number = 0;

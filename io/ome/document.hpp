@@ -17,8 +17,6 @@ class xml_node;
 
 namespace convolume::io {
 
-bool is_ome_description(const std::string& description);
-
 /// A TiffData element of OME-XML: planes of an image that are consecutive pages of a file.
 struct OmePlanes {
     std::string file;    ///< name in the document; empty for the file that contains the document
@@ -69,6 +67,9 @@ class OmeDocument {
     std::string uuid_;
     std::vector<OmeImage> images_;
 };
+
+/// Tells whether the document `ome_xml` of the file `path` names more than one file with planes.
+bool names_several_files(const std::string& ome_xml, const std::string& path);
 
 /// Returns the last component of a path with slashes or backslashes.
 std::string base_name(const std::string& path);

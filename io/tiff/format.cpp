@@ -25,7 +25,8 @@ std::vector<ImageFormat> tiff_formats() {
          .create = create_tiff},
         {.name = "OME-TIFF",
          .endings = {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"},
-         .recognizes = [](const std::string&, std::string_view head) { return is_ome_xml(head); },
+         .recognizes = [](const std::string&,
+                          std::string_view head) { return is_xml(head) && has_ome_element(head); },
          .open = open_ome_companion,
          .create = create_ome_tiff}};
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "convolume/error.hpp"
+#include "io/image_format.hpp"
 #include "io/ome/document.hpp"
 #include "io/tiff/dialects.hpp"
 #include "io/units.hpp"
@@ -273,7 +274,7 @@ class OmeStackFinder {
 }  // namespace
 
 std::optional<TiffStack> read_ome(TiffSource& source, ImageMetadata& metadata) {
-    if (source.document == nullptr && !is_ome_description(source.description)) return std::nullopt;
+    if (source.document == nullptr && !has_ome_element(source.description)) return std::nullopt;
     metadata.format = "OME-TIFF";
     if (source.document != nullptr)
         return OmeStackFinder(source, *source.document, metadata).find();

@@ -8,6 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "io/hdf5/bdv_layout.hpp"
+#include "io/image_format.hpp"
 #include "io/ome/document.hpp"
 #include "io/tiff/dialects.hpp"
 #include "io/tiff/imagej.hpp"
@@ -23,7 +24,7 @@ using io::ImageMetadata;
     page.width = 5;
     page.height = 6;
     static_cast<void>(io::parse_shaped(text, page));
-    if (io::is_ome_description(text)) {
+    if (io::has_ome_element(text)) {
         const io::OmeDocument document(text, "a.ome.tif");
         for (index_t i = 0; i < static_cast<index_t>(document.images().size()); ++i)
             document.describe(i, metadata);
