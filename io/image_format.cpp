@@ -8,6 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "io/image_file.hpp"
+#include "io/raw_file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
