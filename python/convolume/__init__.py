@@ -14,7 +14,8 @@ from ._chirps import chirp_bank, spectral_chirp_bank
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
 from ._correlation import CorrelationBank, correlation_peaks, divide_by_noise
-from ._deconvolve import Deconvolver, richardson_lucy, wiener
+from ._deconvolve import Deconvolver
+from ._deconvolve_images import richardson_lucy, wiener
 from ._errors import (
     BadData,
     Cancelled,

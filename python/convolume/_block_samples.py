@@ -10,7 +10,7 @@ import numpy as np
 from ._blocks import Block, Halo
 from ._errors import BadData
 from ._ome_metadata import AXES
-from ._options import Nan
+from ._options import Nan, continued_indices
 
 Inside = tuple[slice, slice, slice]
 NAN_POLICIES: tuple[Nan, ...] = get_args(Nan)
@@ -70,16 +70,8 @@ def _position_of_smallest(places: np.ndarray, chosen: np.ndarray) -> int:
 def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
     """Returns the samples of an axis that a boundary puts in place of [begin, end); -1 for samples outside the
     image."""
-    places = np.arange(begin, end)
-    if boundary in ("zero", "constant"):
-        return np.where((places < 0) | (places >= extent), -1, places)
-    if boundary == "nearest" or extent == 1:
-        return np.clip(places, 0, extent - 1)
-    if boundary == "wrap":
-        return places % extent
-    period = 2 * extent if boundary == "reflect" else 2 * extent - 2
-    places = places % period
-    return np.where(places < extent, places, period - places - (1 if boundary == "reflect" else 0))
+    before, after = max(0, -begin), max(0, end - extent)
+    return continued_indices(extent, before, after, boundary)[begin + before:end + before]
 
 
 def _runs(places: np.ndarray) -> list[tuple[int, int]]:

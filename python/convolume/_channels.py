@@ -3,6 +3,7 @@
 
 import importlib
 import operator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -96,7 +97,27 @@ def _axis(arguments: dict[str, Any], dimensions: int, what: str) -> int:
     return axis % dimensions
 
 
-class Channelizer:
+class _Bank:
+    """State of a bank that takes a stream in blocks."""
+
+    _stream: Any = None
+    _batch: tuple[int, ...] = ()
+    """Shape of the batch of the stream."""
+
+    def _stream_of(self, batch: tuple[int, ...], begin: Callable[[], Any]) -> Any:
+        """Returns the stream that a block of a batch belongs to, which the first block begins."""
+        if self._stream is None:
+            self._stream, self._batch = begin(), batch
+        elif batch != self._batch:
+            raise InvalidArgument(f"a block of a batch of shape {batch} in a stream of {self._batch}")
+        return self._stream
+
+    def reset(self) -> None:
+        """Starts a new stream."""
+        self._stream = None
+
+
+class Channelizer(_Bank):
     """Divides signals into channels: a polyphase filter bank that is planned once.
 
     Parameters
@@ -134,8 +155,6 @@ class Channelizer:
         self._core = _core.Channelizer(self._options, self.dtype, engines(self._arguments))
         self._on_gpus: dict[tuple[Any, ...], _core.DeviceChannelizer] = {}
         self._numbers = 2 if options.get("interleaved") else 1
-        self._stream: _core.ChannelizerStream | None = None
-        self._batch: tuple[int, ...] = ()
         self.channels: int = self._core.channels
 
     def _rows(self, signals: Any) -> tuple[np.ndarray, int, tuple[int, ...]]:
@@ -189,18 +208,11 @@ class Channelizer:
         The first block sets the shape of the batch, until :meth:`Channelizer.reset`.
         """
         flat, axis, batch = self._rows(block)
-        if self._stream is None:
-            self._stream, self._batch = _core.ChannelizerStream(self._core, len(flat)), batch
-        elif batch != self._batch:
-            raise InvalidArgument(f"a block of a batch of shape {batch} in a stream of {self._batch}")
-        frames = np.empty((len(flat), self._stream.frames(flat.shape[1] // self._numbers), self.channels),
+        stream = self._stream_of(batch, lambda: _core.ChannelizerStream(self._core, len(flat)))
+        frames = np.empty((len(flat), stream.frames(flat.shape[1] // self._numbers), self.channels),
                           self._core.frame_type)
-        self._stream.push(flat, frames)
+        stream.push(flat, frames)
         return self._shaped(frames, axis, batch)
-
-    def reset(self) -> None:
-        """Starts a new stream."""
-        self._stream = None
 
     @property
     def plan(self) -> str:
@@ -271,7 +283,7 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     return give_back(bank(whole, tail=tail, progress=progress), signals)
 
 
-class Synthesizer:
+class Synthesizer(_Bank):
     """Puts signals together from the channels of a :class:`Channelizer` with the same options.
 
     Parameters
@@ -308,8 +320,6 @@ class Synthesizer:
         self._core = _core.Synthesizer(self._options, dtype, engines(self._arguments),
                                        taps_of(options.get("synthesis_taps"), "synthesis_taps"))
         self._on_gpus: dict[tuple[int, ...], _core.DeviceSynthesizer] = {}
-        self._stream: _core.SynthesizerStream | None = None
-        self._batch: tuple[int, ...] = ()
         self.dtype: np.dtype[Any] = self._core.signal_type
         self.channels: int = self._core.channels
 
@@ -377,17 +387,10 @@ class Synthesizer:
     def push(self, block: Any) -> np.ndarray:
         """Takes the next frames of a stream, and returns the samples that are now determined."""
         flat, axis, batch = self._frames(block)
-        if self._stream is None:
-            self._stream, self._batch = _core.SynthesizerStream(self._core, len(flat)), batch
-        elif batch != self._batch:
-            raise InvalidArgument(f"a block of a batch of shape {batch} in a stream of {self._batch}")
-        signals = np.empty((len(flat), self._stream.samples(flat.shape[1])), self.dtype)
-        self._stream.push(np.ascontiguousarray(flat), signals)
+        stream = self._stream_of(batch, lambda: _core.SynthesizerStream(self._core, len(flat)))
+        signals = np.empty((len(flat), stream.samples(flat.shape[1])), self.dtype)
+        stream.push(np.ascontiguousarray(flat), signals)
         return np.moveaxis(signals.reshape(*batch, signals.shape[1]), -1, axis)
-
-    def reset(self) -> None:
-        """Starts a new stream."""
-        self._stream = None
 
     def __repr__(self) -> str:
         return f"<Synthesizer of {self.channels} channels to {self.dtype}>"

@@ -121,6 +121,11 @@ class DeviceArray:
             raise InvalidArgument(f"out must be a contiguous array{kind}, shape {shape}, on the GPU of the image")
         return found
 
+    @property
+    def module(self) -> Any:
+        """The library of the array."""
+        return importlib.import_module(self.library)
+
     def give_back(self, result: Any) -> Any:
         """Returns an array of `library` as one of the library of the caller's array."""
         if self.given in ("jax", "jaxlib"):
@@ -131,8 +136,7 @@ class DeviceArray:
         """Returns a contiguous array whose last axis is `axis` of this one."""
         if axis == len(self.shape) - 1:
             return self
-        module: Any = importlib.import_module(self.library)
-        return DeviceArray.of(module.moveaxis(self.array, axis, -1), "the array", self.dtype)
+        return DeviceArray.of(self.module.moveaxis(self.array, axis, -1), "the array", self.dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array on the same GPU."""
@@ -141,40 +145,36 @@ class DeviceArray:
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute
         with."""
-        module: Any = importlib.import_module(self.library)
         if self.library == "torch":
-            return module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
-        with module.cuda.Device(self.device):
-            return module.empty(shape, dtype)
+            return self.module.empty(shape, dtype=getattr(self.module, dtype.name), device=self.array.device)
+        with self.module.cuda.Device(self.device):
+            return self.module.empty(shape, dtype)
 
     def of_type(self, dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns this array if it has that type, else a copy that is converted on the device."""
         if dtype == self.dtype:
             return self
-        module: Any = importlib.import_module(self.library)
-        converted = (self.array.to(getattr(module, dtype.name)) if self.library == "torch"
+        converted = (self.array.to(getattr(self.module, dtype.name)) if self.library == "torch"
                      else self.array.astype(dtype))
         return DeviceArray.of(converted, "the converted array")
 
     def fill_from(self, values: np.ndarray) -> dict[str, int]:
         """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were
         clamped."""
-        module: Any = importlib.import_module(self.library)
         converted = np.empty(values.shape, self.dtype)
         low, high = _core.convert(values, converted)
         values = converted
         if self.library == "torch":
-            self.array.copy_(module.from_numpy(values))
+            self.array.copy_(self.module.from_numpy(values))
         else:
-            self.array[...] = module.asarray(values)
+            self.array[...] = self.module.asarray(values)
         return {"clamped_low": low, "clamped_high": high}
 
     def stream(self, given: Any) -> int:
         """Returns the address of the caller's CUDA stream, or of the library's current one if `given` is None."""
-        module: Any = importlib.import_module(self.library)
         if given is None:
-            given = (module.cuda.current_stream(self.array.device) if self.library == "torch"
-                     else module.cuda.get_current_stream())
+            given = (self.module.cuda.current_stream(self.array.device) if self.library == "torch"
+                     else self.module.cuda.get_current_stream())
         return stream_address(given)
 
 

@@ -2,6 +2,7 @@
 """Errors and warnings of convolume, one sentence each. Every error is also a usual error of Python."""
 
 import errno
+import importlib
 import os
 import sys
 import threading
@@ -37,6 +38,14 @@ class DeviceFailure(Unavailable):
 
 class Cancelled(Error, RuntimeError):
     """The work was stopped."""
+
+
+def optional_module(name: str, sentence: str) -> Any:
+    """Imports a module of a package that may be missing; `sentence` then is the error."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Unavailable(sentence) from None
 
 
 _SYSTEM_CODES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOSPC,

@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from ._arrays import give_back, is_double, readable, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
-from ._errors import InvalidArgument, Unavailable, warn_of_clamped
+from ._errors import InvalidArgument, optional_module, warn_of_clamped
 from ._options import Mode, Nan, Precision, defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
@@ -103,10 +103,7 @@ def _taps(array: Any, what: str) -> np.ndarray:
 def type_of(dtype: Any) -> np.dtype[Any]:
     """Returns a NumPy type, also if its name is one of ml_dtypes."""
     if isinstance(dtype, str) and dtype == "bfloat16":
-        try:
-            dtype = importlib.import_module("ml_dtypes").bfloat16
-        except ImportError:
-            raise Unavailable("bfloat16 is a type of the package ml_dtypes: install it") from None
+        dtype = optional_module("ml_dtypes", "bfloat16 is a type of the package ml_dtypes: install it").bfloat16
     found: np.dtype[Any] = np.dtype(dtype)
     return found
 

@@ -2,7 +2,8 @@
 """Arrays in a GPU's memory with the names of NumPy that the drop-ins for other libraries' functions use."""
 
 import importlib
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,18 @@ from ._problem import Problem
 from ._psf import Kernel
 
 _NEAR = 1e-9  # distance from an integer below which a sum counts as that integer
+
+
+def on_host(array: Any) -> Any:
+    """Returns an array of numbers in host memory."""
+    return array.on_host() if isinstance(array, GpuNumbers) else array
+
+
+def _arithmetic(operation: Callable[[Any, Any], Any]) -> "Callable[[GpuNumbers, Any], GpuNumbers]":
+    def method(self: "GpuNumbers", other: Any) -> "GpuNumbers":
+        return GpuNumbers(operation(self.array, other.array if isinstance(other, GpuNumbers) else other))
+
+    return method
 
 
 class GpuNumbers:
@@ -125,17 +138,8 @@ class GpuNumbers:
     def __setitem__(self, where: Any, value: Any) -> None:
         self.array[where] = value.array if isinstance(value, GpuNumbers) else value
 
-    def __mul__(self, other: Any) -> "GpuNumbers":
-        return GpuNumbers(self.array * (other.array if isinstance(other, GpuNumbers) else other))
-
-    def __truediv__(self, other: Any) -> "GpuNumbers":
-        return GpuNumbers(self.array / (other.array if isinstance(other, GpuNumbers) else other))
-
-    def __add__(self, other: Any) -> "GpuNumbers":
-        return GpuNumbers(self.array + (other.array if isinstance(other, GpuNumbers) else other))
-
-    def __sub__(self, other: Any) -> "GpuNumbers":
-        return GpuNumbers(self.array - (other.array if isinstance(other, GpuNumbers) else other))
+    __add__, __sub__ = _arithmetic(operator.add), _arithmetic(operator.sub)
+    __mul__, __truediv__ = _arithmetic(operator.mul), _arithmetic(operator.truediv)
 
 
 class GpuConvolver:
@@ -153,8 +157,8 @@ class GpuConvolver:
             known_by_shape = Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), arguments["origin"], None)
             self._core = Problem(shape, known_by_shape, like.dtype, arguments).for_kernels_on(device, like.dtype)
             return
-        on_host = taps.on_host() if isinstance(taps, GpuNumbers) else taps
-        self._core = Problem(shape, on_host, like.dtype, arguments).for_arrays_on(device, like.dtype, from_cache=True)
+        self._core = Problem(shape, on_host(taps), like.dtype, arguments).for_arrays_on(device, like.dtype,
+                                                                                        from_cache=True)
 
     def __call__(self, image: GpuNumbers, out: GpuNumbers) -> None:
         source, target = image.device_array(), out.device_array()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image with its axes and voxel size, in memory or in a file."""
 
-import importlib
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 from . import _core, _xarray
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import TYPES, storable
-from ._errors import InvalidArgument, Unavailable, errors_name
+from ._errors import InvalidArgument, errors_name, optional_module
 
 Spacing = tuple[float | None, ...]
 _AXES = "TCZYX"
@@ -250,10 +249,7 @@ class Image(ArrayOperators):
 
     def to_dask(self, chunks: Any = "auto") -> Any:
         """Returns the image as a dask array, which reads its blocks when they are computed."""
-        try:
-            dask: Any = importlib.import_module("dask.array")
-        except ImportError:
-            raise Unavailable("to_dask() needs dask: pip install 'dask[array]'") from None
+        dask = optional_module("dask.array", "to_dask() needs dask: pip install 'dask[array]'")
         return dask.from_array(self, chunks=chunks, name=False, asarray=False, fancy=False, lock=False)
 
     def __repr__(self) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 from ._arrays import ArrayForm
 from ._device import is_on_gpu
 from ._errors import InvalidArgument
-from ._gpu_numbers import GpuNumbers
-from ._options import Boundary, Precision
+from ._gpu_numbers import GpuNumbers, on_host
+from ._options import Boundary, Precision, continued_indices
 from ._sums import Array, Resources, convolved, empty_beside
 
 Samples = Callable[[Sequence[int]], Array]
@@ -25,8 +25,6 @@ _NEAR = 1e-13  # largest difference of two orders of summation, as a share of th
 _LARGEST_WHOLE = 2.0**45  # sums of whole numbers up to this one surely round to the right integer
 _SAMPLES = 1 << 15  # samples that are processed together, so that they stay in the cache
 _MANY = 1 << 10  # number of sums near an integer above which equal neighborhoods are searched
-_PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
-                                  "constant": "constant"}
 
 
 class FilterArgument(InvalidArgument, RuntimeError):
@@ -122,8 +120,7 @@ class _SumsInOrder:
     def _sources(self) -> list[Array]:
         """Indices of reached samples along each axis; -1 is outside."""
         one = self._filter
-        options: dict[str, Any] = {"constant_values": -1} if one.mode == "constant" else {}
-        return [np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[one.mode], **options)
+        return [continued_indices(n, k - 1 - c, c, one.mode)
                 for n, k, c in zip(self._image.shape, one.weights.shape, one.center)]
 
     def replace(self, part: Array, first: int, near: float) -> None:
@@ -336,12 +333,12 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
 
 def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
     """Returns the sums of a filter whose `cval`, outside the image, is NaN or an infinity."""
-    weights = np.real(one.weights.on_host() if isinstance(one.weights, GpuNumbers) else one.weights)
+    weights = np.real(on_host(one.weights))
     cval = complex(one.cval).real
     sums = convolved(image, one.weights, precision, resources, center=one.center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
-    on_host = resources._replace(device="cpu")
-    positive, negative = (convolved(nothing, which.astype(np.float32), "float32", on_host, center=one.center,
+    on_cpu = resources._replace(device="cpu")
+    positive, negative = (convolved(nothing, which.astype(np.float32), "float32", on_cpu, center=one.center,
                                     boundary="constant", cval=1.0) > 0.5
                           for which in (weights > 0, weights < 0))
     outside = np.zeros(image.shape, sums.dtype)

@@ -83,6 +83,19 @@ def boundary_name(boundary: str) -> str:
     return _BOUNDARIES.get(boundary, boundary)
 
 
+# NumPy's words for boundaries.
+_PADDINGS: dict[str, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
+
+
+def continued_indices(extent: int, before: int, after: int, boundary: str) -> np.ndarray:
+    """Returns the indices 0 to `extent` - 1 of an axis, with those that a boundary puts before and after them; -1 for
+    samples outside the image."""
+    inside = np.arange(extent)
+    if boundary in _PADDINGS:
+        return np.pad(inside, (before, after), mode=_PADDINGS[boundary])
+    return np.pad(inside, (before, after), constant_values=-1)
+
+
 def _is_whole(number: object) -> bool:
     return isinstance(number, float | np.floating) and float(number).is_integer()
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
-from ._errors import InvalidArgument, Unavailable
+from ._errors import InvalidArgument, Unavailable, optional_module
 from ._run import gpu_devices
 
 _WINDOW = 4
@@ -35,10 +35,7 @@ _jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
 
 
 def distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError:
-        raise Unavailable("Dask's clusters need its package distributed: pip install 'convolume[dask]'") from None
+    return optional_module("distributed", "Dask's clusters need its package distributed: pip install 'convolume[dask]'")
 
 
 class JobPlugin:

@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, real_type, with_whole_strides
+from ._arrays import TYPES, real_type
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import whole_numbers
 from ._run import Device, parse_device, thread_count
-from ._sums import Array
+from ._sums import Array, computable
 
 Extension = Literal["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect",
                     "line"]
@@ -35,18 +35,9 @@ class Resampling(NamedTuple):
 
     def arguments(self, dtype: np.dtype[Any]) -> dict[str, Any]:
         """Returns the arguments of a resampler whose results have the type `dtype`."""
-        return {"taps": _computable(self.taps), "up": self.up, "down": self.down, "origin": self.origin,
+        return {"taps": computable(self.taps), "up": self.up, "down": self.down, "origin": self.origin,
                 "extension": self.extension, "value": complex(self.value),
                 "precision": "float32" if dtype.char in "fF" else "float64"}
-
-
-def _computable(array: np.ndarray) -> np.ndarray:
-    """Returns an array in a type that the library reads."""
-    if array.dtype in TYPES and array.dtype.isnative:
-        return with_whole_strides(array)
-    if array.dtype.char == "e" or array.dtype.kind == "b":
-        return array.astype(np.float32)
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, dtype: np.dtype[Any],
@@ -64,7 +55,7 @@ def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: 
     if parse_device(device)[0] == "gpu":
         raise InvalidArgument("signals in host memory are resampled on the CPU: copy them to the GPU, for example by "
                               "cupy.asarray, and leave device as 'auto'")
-    samples = _computable(signals)
+    samples = computable(signals)
     plan = _core.Resampler(**resampling.arguments(dtype), threads=thread_count(workers), signal_type=samples.dtype)
     n = samples.shape[axis]
     results = _count(plan, count, n)

@@ -3,7 +3,6 @@
 of this machine."""
 
 import functools
-import importlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from . import _core
-from ._errors import InvalidArgument, Unavailable
+from ._errors import InvalidArgument, Unavailable, optional_module
 
 Progress = Callable[[float], object] | bool | None
 Device = str | int | Sequence[int]
@@ -153,10 +152,7 @@ class progress_bar:
             return None
         if not isinstance(self.progress, bool):
             return self.progress
-        try:
-            tqdm: Any = importlib.import_module("tqdm.auto")
-        except ImportError:
-            raise Unavailable("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from None
+        tqdm = optional_module("tqdm.auto", "progress=True draws a bar by tqdm, which is missing: pip install tqdm")
         self.bar = tqdm.tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
         return self._show
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._errors import InvalidArgument, Unavailable
-from ._gpu_numbers import GpuNumbers
+from ._errors import InvalidArgument, optional_module
+from ._gpu_numbers import GpuNumbers, on_host
 from ._resample import Extension, Resampling, ResultCount, in_type_of, low_pass, resampled
 from ._run import Device
 from ._sums import Array, given_back, numbers
@@ -60,7 +60,7 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     >>> upfirdn([.5, 1, .5], range(10), 2, 3)
     array([0. , 1. , 2.5, 4. , 5.5, 7. , 8.5])
     """
-    signals, taps = numbers(x, "x"), _on_host(numbers(h, "h"))
+    signals, taps = numbers(x, "x"), on_host(numbers(h, "h"))
     if taps.ndim != 1 or taps.size == 0:
         raise InvalidArgument("h must be 1-D with non-zero length")
     up, down = int(up), int(down)
@@ -194,10 +194,6 @@ def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int
     return given_back(result, x)
 
 
-def _on_host(array: Array) -> np.ndarray:
-    return array.on_host() if isinstance(array, GpuNumbers) else array
-
-
 def _whole(factor: Any, name: str) -> int:
     try:
         whole = int(factor)
@@ -226,7 +222,7 @@ def _resampled(signals: Array, resampling: Resampling, count: ResultCount, axis:
 def _filter(signals: Array, up: int, down: int, window: Any) -> np.ndarray:
     """Returns the taps of resample_poly() for its argument `window`."""
     if not isinstance(window, (str, tuple, float)) and window is not None:
-        taps = _on_host(numbers(window, "window"))
+        taps: np.ndarray = on_host(numbers(window, "window"))
         if taps.ndim != 1 or taps.size == 0:
             raise InvalidArgument("window must be 1-D, with one tap at least")
         return taps * up
@@ -290,7 +286,4 @@ def _level(signals: Array, kind: Literal["mean", "median", "minimum", "maximum"]
 
 
 def _scipy_signal(what: str) -> Any:
-    try:
-        return importlib.import_module("scipy.signal")
-    except ImportError:
-        raise Unavailable(f"{what} is computed by SciPy, which is not installed: pip install scipy") from None
+    return optional_module("scipy.signal", f"{what} is computed by SciPy, which is not installed: pip install scipy")

@@ -16,7 +16,7 @@ from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
 from ._filters import FilterBank, filter_bank
-from ._gpu_numbers import GpuConvolver, GpuNumbers
+from ._gpu_numbers import GpuConvolver, GpuNumbers, on_host
 from ._options import Boundary, Mode, Precision
 from ._plain_arrays import AlikeCalls, alike_calls
 from ._problem import Method, natural_type, result_shape
@@ -62,7 +62,7 @@ def given_back(result: Any, like: Any) -> Any:
     return give_back(result, like) if isinstance(result, np.ndarray) else result
 
 
-def _computable(array: Array) -> Array:
+def computable(array: Array) -> Array:
     """Returns the array in a type that the library reads. Larger types are rounded to float64 or complex128."""
     if isinstance(array, GpuNumbers):
         if array.dtype in TYPES:
@@ -191,9 +191,8 @@ class _Signals(NamedTuple):
         if isinstance(self.signals, GpuNumbers):
             if self.signals.dtype != self.results.dtype:
                 return False
-            taps = self.taps.on_host() if isinstance(self.taps, GpuNumbers) else self.taps
-            filter_bank(self.signals.array, taps.reshape(-1), mode=self.mode, origin=self.origin, precision=precision,
-                        out=self.results.array)
+            filter_bank(self.signals.array, on_host(self.taps).reshape(-1), mode=self.mode, origin=self.origin,
+                        precision=precision, out=self.results.array)
             return True
         if resources.max_host_mem is not None:
             return False
@@ -242,7 +241,7 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
     if isinstance(kernel, GpuNumbers) and not isinstance(image, GpuNumbers):
         kernel = kernel.on_host()
-    pixels, taps = _computable(image), _computable(kernel)
+    pixels, taps = computable(image), computable(kernel)
     mode, out = options.get("mode", "same"), options.get("out")
     center = options.get("center") or [(k - 1) // 2 for k in taps.shape]
     dtype = natural_type(precision, pixels.dtype.kind == "c" or taps.dtype.kind == "c")

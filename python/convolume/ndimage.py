@@ -25,7 +25,7 @@ import numpy as np
 
 from ._arrays import ArrayForm
 from ._errors import InvalidArgument
-from ._gpu_numbers import GpuNumbers
+from ._gpu_numbers import on_host
 from ._neighborhoods import (
     AxisFilter,
     Filter,
@@ -465,9 +465,7 @@ def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: com
 
 def _weights(weights: Any) -> Array:
     """Returns weights in double precision, in which SciPy takes them."""
-    taps = numbers(weights, "weights")
-    if isinstance(taps, GpuNumbers):
-        taps = taps.on_host()
+    taps = on_host(numbers(weights, "weights"))
     return taps.astype(np.complex128 if taps.dtype.kind == "c" else np.float64, copy=False)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ._convolve import CachedConvolver
-from ._errors import BadData, InvalidArgument, Unavailable
-from ._gpu_numbers import GpuConvolver, GpuNumbers
+from ._errors import BadData, InvalidArgument, Unavailable, optional_module
+from ._gpu_numbers import GpuConvolver, GpuNumbers, on_host
 from ._run import Device, thread_count
 from ._sums import Array, ByteSize, Resources, empty_beside, given_back, numbers
 
@@ -67,7 +67,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True,
     >>> richardson_lucy(blurred, np.array([0.25, 0.5, 0.25]), 20, device="cpu").round(2)
     array([0. , 0. , 0.4, 0. , 0. ])
     """
-    pixels, taps = numbers(image, "image"), _on_host(numbers(psf, "psf"))
+    pixels, taps = numbers(image, "image"), on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c" or taps.dtype.kind == "c":
         raise InvalidArgument("the image or the PSF is complex: this iteration is for real numbers")
     if pixels.ndim != taps.ndim:
@@ -192,14 +192,14 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     """
     if device not in ("auto", "cpu"):
         raise Unavailable("this filter is computed where its image is: pass device='auto' or 'cpu'")
-    pixels, taps = numbers(image, "image"), _on_host(numbers(psf, "psf"))
+    pixels, taps = numbers(image, "image"), on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c":
         raise InvalidArgument("the image is complex: this filter is for real numbers")
     dtype = _float_type(pixels)
-    penalty = _laplacian(pixels.ndim) if reg is None else _on_host(numbers(reg, "reg"))
+    penalty = _laplacian(pixels.ndim) if reg is None else on_host(numbers(reg, "reg"))
     if isinstance(pixels, GpuNumbers):
         return given_back(_wiener_on_gpu(pixels.astype(dtype), taps, penalty, balance, (is_real, clip)), image)
-    fft = _scipy_fft()
+    fft = optional_module("scipy.fft", "wiener computes by scipy.fft, and SciPy is not installed: pip install scipy")
     options: dict[str, Any] = {"axes": range(pixels.ndim), "workers": thread_count(workers) or -1}
     forward = functools.partial(fft.rfftn if is_real else fft.fftn, **options)
     regular = penalty if penalty.dtype.kind == "c" else forward(_in_fft_order(penalty, pixels.shape))
@@ -255,10 +255,6 @@ def _check_responses(response: Sequence[int], regular: Sequence[int], spectrum: 
                               f"is {tuple(spectrum)}: all must be equal")
 
 
-def _on_host(kernel: Array) -> Array:
-    return kernel.on_host() if isinstance(kernel, GpuNumbers) else kernel
-
-
 def _in_fft_order(kernel: Array, shape: tuple[int, ...]) -> Array:
     """Returns a kernel in an array of that shape, with its center at index 0."""
     if kernel.ndim != len(shape) or any(k > n for k, n in zip(kernel.shape, shape)):
@@ -280,11 +276,3 @@ def _laplacian(dimensions: int) -> Array:
         for neighbor in (0, 2):
             kernel[tuple(neighbor if other == axis else 1 for other in range(dimensions))] = -1
     return kernel
-
-
-def _scipy_fft() -> Any:
-    try:
-        import scipy.fft  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        raise Unavailable("wiener computes by scipy.fft, and SciPy is not installed: pip install scipy") from None
-    return scipy.fft
