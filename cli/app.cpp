@@ -13,6 +13,7 @@
 #include <iostream>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "cli/run/errors.hpp"
 #include "cli/run/process_end.hpp"
@@ -20,7 +21,7 @@
 #include "cli/text/console.hpp"
 #include "cli/text/typed_words.hpp"
 #include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -36,39 +37,19 @@ constexpr const char* path_variable = "CONVOLUME_COMMAND";
 
 using Words = std::vector<std::string>;
 
-bool names_zarr(std::string_view argument) {
-    while (argument.ends_with('/')) argument.remove_suffix(1);
-    const std::size_t end = argument.rfind(".zarr");
-    // "a.zarr", or "a.zarr/1" for one of its resolution levels.
-    return end != std::string_view::npos &&
-           argument.substr(end + 5).find_first_not_of("/0123456789") == std::string_view::npos;
+/// Returns true if a word ends with the name of an OME-Zarr image, such as "a.zarr", or of a part
+/// of one: "a.zarr/1" is a resolution level, "plate.zarr/A/1/0" a field.
+bool names_zarr(std::string_view word) {
+    const std::size_t begin = word.rfind(".zarr");
+    if (begin == std::string_view::npos) return false;
+    const std::string_view rest = word.substr(begin + 5);
+    return rest.empty() || (rest.front() == '/' && rest.find('.') == std::string_view::npos);
 }
 
-// Throws InvalidArgument for OME-Zarr, which only `process` takes. The library reads files;
-// OME-Zarr is a folder with many, which the Python package reads.
-void refuse_zarr(const Words& words) {
-    for (std::size_t i = 1; i < words.size(); ++i)
-        if (names_zarr(words[i]))
-            throw InvalidArgument(message(words[i], " is OME-Zarr, which ", words[0],
-                                          " does not take; convolume process convolves and "
-                                          "deconvolves it, and convolume.open of the Python "
-                                          "package reads it"));
-}
-
-/// Returns true if a program of the Python package started this process.
-bool started_by_python_program() {
-    return std::getenv(path_variable) != nullptr;
-}
-
-// Runs a program of the Python package instead if an argument names OME-Zarr. The program calls
-// this command with copies of the images as files.
+// Runs a program of the Python package instead if a word names OME-Zarr. In that program, OME-Zarr
+// is a format of images, and it calls run() with the same words.
 void hand_over_zarr(const Words& words) {
-    constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "convert",
-                                             "diff",     "info",       "preview"};
-    if (words.empty() || started_by_python_program() ||
-        std::find(std::begin(commands), std::end(commands), words[0]) == std::end(commands))
-        return;
-    if (std::any_of(words.begin() + 1, words.end(), names_zarr))
+    if (std::any_of(words.begin(), words.end(), names_zarr) && !io::image_ending("a.zarr"))
         run_python_program("convolume-zarr", words);
 }
 
@@ -138,9 +119,7 @@ void add_commands(CLI::App& app, Action& action) {
 }
 
 void parse_command_line(CLI::App& app, int argc, const char* const* argv) {
-    const Words words = translate_words(app, {argv + 1, argv + argc});
-    refuse_zarr(words);
-    parse_words(app, words);
+    parse_words(app, translate_words(app, {argv + 1, argv + argc}));
 }
 
 namespace {
@@ -160,10 +139,10 @@ int run_command(int argc, const char* const* argv) {
     };
     Words words;
     try {
-        words = translate_words(app, {argv + 1, argv + argc});
+        words = {argv + 1, argv + argc};
         hand_over_process(words);
+        words = translate_words(app, std::move(words));
         hand_over_zarr(words);
-        refuse_zarr(words);
         parse_words(app, words);
         if (!action)
             throw InvalidArgument(message("no command was named; give one of ",

@@ -17,7 +17,7 @@ build=build/asan-python
 target=${TARGET:-convolume_python}
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCONVOLUME_SANITIZE=address,undefined \
     -DCONVOLUME_BUILD_PYTHON=ON -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF \
-    -DCONVOLUME_BUILD_EXAMPLES=OFF -DCONVOLUME_BUILD_COMMAND=OFF -DCONVOLUME_WITH_CUDA=OFF \
+    -DCONVOLUME_BUILD_EXAMPLES=OFF -DCONVOLUME_WITH_CUDA=OFF \
     "-DPython_EXECUTABLE=$PYTHON"
 cmake --build "$build" --target "$target"
 [ "$target" = convolume_python ] || exit 0

@@ -423,7 +423,7 @@ void EstimateFiles::write_if_due(index_t volume, const Iteration& iteration,
 void EstimateFiles::remove() {
     for (const std::string& name : written_) {
         std::error_code gone;
-        std::filesystem::remove(io::parse_path(name).file, gone);
+        std::filesystem::remove_all(io::parse_path(name).file, gone);
     }
     written_.clear();
 }

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "cli/run/output_path.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
 
@@ -152,7 +153,7 @@ void check_kernel_path(const std::string& path) {
         throw InvalidArgument(message("the kernel \"", path,
                                       "\" is a pattern; name one file, which is the last argument "
                                       "after the images"));
-    if (fs::is_directory(path, unreadable))
+    if (fs::is_directory(path, unreadable) && !is_image_folder(path))
         throw InvalidArgument(message("the kernel \"", path, "\" is a folder; name a file in it"));
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/images/file_names.hpp"
 #include "cli/images/image_request.hpp"
+#include "cli/run/output_path.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 bool exists(const std::string& path) {
     std::error_code unreadable;
-    return std::filesystem::exists(io::parse_path(path).file, unreadable);
+    return is_url(path) || std::filesystem::exists(io::parse_path(path).file, unreadable);
 }
 
 /// Moves the only kernel without a channel from `channel_kernels` to `kernel`.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes `convolume process`, whose options the program convolume-process of the Python package
-// parses: --help, completions and the manual work without it. A test compares both.
+// The options of `convolume process`, which the program convolume-process of the Python package
+// carries out. --help, completions and the manual work without it.
+
+#include "cli/process/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
 
 #include "cli/app.hpp"
 #include "cli/text/command_tree.hpp"
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
 
@@ -86,9 +89,33 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
         CLI::Option* const added = *option.value == '\0'
                                        ? command->add_flag(option.flags, option.help)
                                        : command->add_option(option.flags, option.help);
-        added->group(option.group);
+        added->group(option.group)->take_last();
         if (*option.value != '\0') added->type_name(option.value);
     }
+    command->get_option("--kernel")->take_all()->allow_extra_args(false);
+}
+
+ProcessWords parse_process(const std::vector<std::string>& words) {
+    CLI::App app("", "convolume");
+    Action unused;
+    add_commands(app, unused);
+    CLI::App* command = app.get_subcommand("process");
+    command->get_option("TARGET")->required(
+        false);  // --status takes one image, which is SOURCE here
+    std::vector<const char*> arguments{"convolume", "process"};
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    try {
+        parse_command_line(app, static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::ParseError& error) {
+        throw InvalidArgument(message(error.what(), "; see convolume process --help"));
+    }
+    ProcessWords given;
+    for (const CLI::Option* option : command->get_options())
+        if (option->count() > 0) {
+            const auto& names = option->get_lnames();
+            given[names.empty() ? option->get_name() : names.front()] = option->results();
+        }
+    return given;
 }
 
 }  // namespace convolume::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/output_path.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -8,7 +9,7 @@
 #include <sstream>
 
 #include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
@@ -32,10 +33,26 @@ std::vector<std::string> dataset_parts(const std::string& name) {
     return parts;
 }
 
+bool lies_in(const std::string& path, const std::string& folder) {
+    return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+/// Throws InvalidArgument if output or input is a folder that contains the other one.
+void check_not_nested(const std::string& output, const std::string& input) {
+    const std::string to = canonical_path(output), from = canonical_path(input);
+    if (lies_in(from, to) && is_image_folder(output))
+        throw InvalidArgument(message("the output \"", output, "\" contains the input \"", input,
+                                      "\"; name another file"));
+    if (lies_in(to, from) && is_image_folder(input))
+        throw InvalidArgument(message("the output \"", output, "\" lies inside the input \"", input,
+                                      "\"; name another file"));
+}
+
 /// Throws InvalidArgument if the output would overwrite the input. The output may be another
 /// dataset of the same file. The rest of the file is then kept, in a copy that replaces the file at
 /// the end.
 void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
+    check_not_nested(output.file, input.file);
     if (!is_same_file(input.file, output.file)) return;
     if (output.dataset.empty())
         throw InvalidArgument(
@@ -51,9 +68,24 @@ void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
 
 }  // namespace
 
+bool is_url(const std::string& path) {
+    return path.find("://") != std::string::npos;
+}
+
+bool is_image_folder(const std::string& path) {
+    std::error_code unreadable;
+    if (!fs::is_directory(path, unreadable)) return false;
+    const std::vector<io::ImageFormat> formats = io::image_formats();
+    return std::any_of(formats.begin(), formats.end(), [&](const io::ImageFormat& format) {
+        return format.recognizes && format.recognizes(path, {});
+    });
+}
+
 std::string canonical_path(const std::string& file) {
     std::error_code unreadable;
-    return fs::weakly_canonical(fs::absolute(file, unreadable), unreadable).string();
+    std::string path = fs::weakly_canonical(fs::absolute(file, unreadable), unreadable).string();
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path;
 }
 
 std::string folder_of(const std::string& path) {
@@ -65,7 +97,8 @@ std::string folder_of(const std::string& path) {
 void check_output_path(const std::string& path, bool overwrite) {
     const std::string file = io::parse_path(path).file;
     std::error_code unreadable;  // if set, a check below fails, and access() gives the reason
-    if (fs::is_directory(file, unreadable))
+    if (is_url(file)) return;    // its format checks it
+    if (fs::is_directory(file, unreadable) && !is_image_folder(file))
         throw CannotCreate(
             message("cannot write \"", file, "\": it is a folder; name a file in it"));
     const std::string folder = folder_of(file);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -31,6 +32,17 @@ void end_at_once(int) {
     _exit(static_cast<int>(ExitCode::interrupted));
 }
 
+// Thread of the InterruptGuard, if one lives.
+std::atomic<bool> is_guarded{false};
+pthread_t watching_thread;
+
+// Handles a signal in a thread that does not block it. While a guard lives, that is a thread that a
+// program around this command has started before, such as one of Python's packages.
+void handle_interrupt(int signal) {
+    if (!is_guarded.load()) end_at_once(signal);
+    pthread_kill(watching_thread, signal);
+}
+
 std::terminate_handler previous_terminate_handler = nullptr;
 
 [[noreturn]] void end_by_exception() {
@@ -51,7 +63,7 @@ std::terminate_handler previous_terminate_handler = nullptr;
 
 void end_on_interrupts() {
     struct sigaction action {};
-    action.sa_handler = end_at_once;
+    action.sa_handler = handle_interrupt;
     sigfillset(&action.sa_mask);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
         if (!is_ignored(signal)) sigaction(signal, &action, nullptr);
@@ -65,9 +77,12 @@ InterruptGuard::InterruptGuard() {
     if (const int error = pthread_sigmask(SIG_BLOCK, &watched_, &previous_); error != 0)
         throw std::system_error(error, std::generic_category(), "pthread_sigmask");
     watcher_ = std::thread([this] { wait_for_signals(); });
+    watching_thread = watcher_.native_handle();
+    is_guarded = true;
 }
 
 InterruptGuard::~InterruptGuard() {
+    is_guarded = false;
     pthread_kill(watcher_.native_handle(), wake_signal);
     watcher_.join();
     pthread_sigmask(SIG_SETMASK, &previous_, nullptr);

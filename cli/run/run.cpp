@@ -129,6 +129,7 @@ void StepwiseRun::execute(const Console& console, ProgressMeter& meter,
 }
 
 void StepwiseRun::commit() {
+    const StopScope scope(context_.stop);
     {
         const PhaseTimer timer(&timeline_, Phase::commit);
         steps_.commit();

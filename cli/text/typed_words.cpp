@@ -275,8 +275,6 @@ std::vector<std::string> translate_words(const CLI::App& app, std::vector<std::s
         words.erase(words.begin());
         words.emplace_back("--help");
     }
-    // Another program parses the options of process.
-    if (!words.empty() && words.front() == "process") return words;
     std::vector<std::string> translated;
     const CLI::App* command = &app;
     const auto copy_values = [&](const CLI::Option& option, std::size_t& i) {

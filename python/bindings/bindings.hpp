@@ -19,6 +19,7 @@ void bind_stream_filter(nanobind::module_& module);
 void bind_optics(nanobind::module_& module);
 void bind_resampling(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
+void bind_command(nanobind::module_& module);
 void bind_formats(nanobind::module_& module);
 
 /// Returns Python's keyword for an option of the library; any other name unchanged.

@@ -76,7 +76,7 @@ void bind_metadata(nb::module_& module) {
                  new (&self) ImageMetadata(metadata_of(state));
              })
         .def("copy", [](const ImageMetadata& self) { return ImageMetadata(self); })
-        .def_ro("format", &ImageMetadata::format)
+        .def_rw("format", &ImageMetadata::format)
         .def_rw("frames", &ImageMetadata::frames)
         .def_rw("channels", &ImageMetadata::channels)
         .def_prop_rw(
@@ -103,6 +103,7 @@ void bind_metadata(nb::module_& module) {
         .def_rw("image", &ImageMetadata::image)
         .def_rw("image_name", &ImageMetadata::image_name)
         .def_rw("notes", &ImageMetadata::notes)
+        .def_rw("text", &ImageMetadata::text)
         .def(
             "drop_imagej_labels",
             [](ImageMetadata& self) {

@@ -2,13 +2,16 @@
 // Formats of image files whose functions are Python's. The library calls them with the interpreter
 // lock, from any thread.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "convolume/image_format.hpp"
 #include "io/image_file.hpp"
+#include "io/pieces.hpp"
 
 namespace convolume::python {
 
@@ -101,6 +104,15 @@ StackFormat format_of(const io::ImageMetadata& metadata, const nb::object& file)
     return format;
 }
 
+/// Returns the folder for pieces that are not complete: that of the output, or the one for
+/// temporary files if the output is not in a local folder.
+std::string folder_for_pieces(const std::string& path) {
+    std::error_code unknown;
+    const std::filesystem::path folder = std::filesystem::absolute(path, unknown).parent_path();
+    if (std::filesystem::is_directory(folder, unknown)) return folder.string();
+    return std::filesystem::temp_directory_path().string();
+}
+
 class PythonReader : public io::ImageReader {
   public:
     /// Takes the object with the interpreter lock.
@@ -132,10 +144,13 @@ class PythonReader : public io::ImageReader {
 class PythonWriter : public io::FileWriter {
   public:
     /// Takes the object with the interpreter lock.
-    PythonWriter(const io::ImageMetadata& metadata, const nb::object& writer)
+    PythonWriter(const std::string& path, const io::ImageMetadata& metadata,
+                 const nb::object& writer)
         : FileWriter(metadata),
           writer_(shared_objects(nb::object(writer))),
-          format_(format_of(metadata, writer)) {}
+          format_(format_of(metadata, writer)) {
+        if (nb::hasattr(writer, "piece")) pieces_.emplace(format_, folder_for_pieces(path));
+    }
     ~PythonWriter() override {
         if (is_complete_) return;
         const nb::gil_scoped_acquire lock;
@@ -151,6 +166,13 @@ class PythonWriter : public io::FileWriter {
   private:
     void write_checked_box(index_t t, index_t c, const Box3& box,
                            const ConstImageView& source) override {
+        if (!pieces_) return write_in_python(t, c, box, source);
+        pieces_->add(t * format_.channels + c, box, source,
+                     [&](const io::Piece& piece, const ConstImageView& samples) {
+                         write_in_python(t, c, piece.box, samples);
+                     });
+    }
+    void write_in_python(index_t t, index_t c, const Box3& box, const ConstImageView& source) {
         call_python([&] {
             writer_->attr("write_box")(t, c, ends_of(box),
                                        array_on<nb::ndarray<nb::numpy, nb::ro>>(source));
@@ -163,6 +185,7 @@ class PythonWriter : public io::FileWriter {
 
     std::shared_ptr<nb::object> writer_;
     StackFormat format_;
+    std::optional<io::PieceAssembler> pieces_;  ///< none if the writer takes boxes of any shape
     bool is_complete_ = false;
 };
 
@@ -201,7 +224,7 @@ void register_format(const std::string& name, const std::vector<std::string>& en
                 given["compression"] = io::to_string(options.compression);
                 given["software"] = options.software;
                 return std::make_unique<PythonWriter>(
-                    metadata, functions->create(image.file, metadata, given));
+                    image.file, metadata, functions->create(image.file, metadata, given));
             });
         };
     const nb::gil_scoped_release released;
@@ -236,8 +259,8 @@ open : callable or None
 create : callable or None
     create(path, metadata, options) returns an object with
     write_box(t, c, (z0, z1, y0, y1, x0, x1), source), commit(), and discard(), which removes the
-    output if it is not committed. It may have `piece`. `options` is a dict with "overwrite",
-    "compression" and "software".
+    output if it is not committed. If it has `piece`, boxes are whole pieces. `options` is a dict
+    with "overwrite", "compression" and "software".
 read_endings : sequence of str
     Further endings of files that are read.
 

@@ -98,5 +98,6 @@ NB_MODULE(_core, module) {
     convolume::python::bind_optics(module);
     convolume::python::bind_resampling(module);
     convolume::python::bind_files(module);
+    convolume::python::bind_command(module);
     convolume::python::bind_formats(module);
 }

@@ -10,7 +10,6 @@ import numpy as np
 
 from ._block_samples import BlockSamples, read_block, read_box
 from ._blocks import Block, Blocks, Triple
-from ._channel_operations import of_channel
 from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
 from ._files import open_quietly
 from ._image import Image
@@ -112,9 +111,9 @@ class Worker:
         begin = time.perf_counter()
         if self._masked_out(block):
             return None
-        operation = of_channel(self.job.operation, block.c)
+        operation = self.job.operation.of_channel(block.c)
         samples = read_block(self.image, block, operation.halo, operation.boundary, operation.cval)
-        check = getattr(self.image._reader, "check_there", None)
+        check = getattr(self.image._reader, "check_unchanged", None)
         if check is not None:
             check()
         report.seconds["read"] = time.perf_counter() - begin
@@ -137,7 +136,7 @@ class Worker:
 
     def compute(self, samples: BlockSamples, block: Block, report: BlockReport) -> np.ndarray:
         begin = time.perf_counter()
-        result = of_channel(self.job.operation, block.c)(samples)
+        result = self.job.operation.of_channel(block.c)(samples)
         if result.values.shape != block.shape:
             raise InvalidArgument(f"the operation gave {result.values.shape} for a block of {block.shape}")
         report.counts = BlockCounts(result.clamped_low, result.clamped_high, result.nonfinite)

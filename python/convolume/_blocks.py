@@ -50,6 +50,11 @@ class Block:
         return z, y, x
 
     @property
+    def slices(self) -> tuple[slice, slice, slice]:
+        z, y, x = (slice(b, e) for b, e in zip(self.begin, self.end))
+        return z, y, x
+
+    @property
     def voxels(self) -> int:
         return product(self.shape)
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ._block_samples import BlockSamples
-from ._blocks import Halo, Triple
+from ._blocks import Triple
 from ._errors import InvalidArgument
 from ._image import Image
-from ._operations import BlockResult, Operation
+from ._operations import Operation
 
 
 def are_several(kernel: Any) -> bool:
@@ -53,23 +53,20 @@ def _number_of(channel: int | str, channels: int, names: list[str]) -> int:
                           "0, or a name")
 
 
-class ChannelOperations:
+class ChannelOperations(Operation):
     """An operation of each channel, which differ in their kernels."""
 
-    def __init__(self, channels: Sequence[Any]) -> None:
-        self.channels: list[Any] = list(channels)
+    def __init__(self, channels: Sequence[Operation]) -> None:
+        self.channels = list(channels)
         first = self.channels[0]
-        self.name: str = first.name
-        self.boundary: str | None = first.boundary
-        self.cval: float = first.cval
-        self.nan: str = first.nan
-        self.dtype: np.dtype[Any] = first.dtype
+        self.name, self.boundary, self.cval = first.name, first.boundary, first.cval
+        self.nan, self.dtype = first.nan, first.dtype
         if any(one.dtype != self.dtype for one in self.channels):
             raise InvalidArgument("the results of the channels would differ in type, as their kernels do: convert the "
                                   "kernels to one type")
-        self.voxel_bytes = max(float(one.voxel_bytes) for one in self.channels)
+        self.voxel_bytes = max(one.voxel_bytes for one in self.channels)
         low, high = ([max(one.halo[axis][side] for one in self.channels) for axis in range(3)] for side in range(2))
-        self.halo: Halo = ((low[0], high[0]), (low[1], high[1]), (low[2], high[2]))
+        self.halo = ((low[0], high[0]), (low[1], high[1]), (low[2], high[2]))
 
     def __copy__(self) -> "ChannelOperations":
         return ChannelOperations([copy.copy(one) for one in self.channels])
@@ -77,32 +74,25 @@ class ChannelOperations:
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "channels": [one.facts() for one in self.channels]}
 
+    def of_channel(self, channel: int) -> Operation:
+        return self.channels[channel]
+
     def run_on(self, run: Mapping[str, Any]) -> None:
         for one in self.channels:
             one.run_on(run)
 
     def device_bytes(self, shape: Triple) -> int:
-        return max(int(one.device_bytes(shape)) for one in self.channels)
-
-    def __call__(self, samples: BlockSamples) -> BlockResult:
-        result: BlockResult = self.channels[0](samples)
-        return result
+        return max(one.device_bytes(shape) for one in self.channels)
 
     def needs_estimates(self) -> bool:
-        return any(hasattr(one, "find_estimates") and one.needs_estimates() for one in self.channels)
+        return any(one.needs_estimates() for one in self.channels)
 
-    def find_estimates(self, sample: Callable[[int], BlockSamples]) -> dict[str, Any]:
-        """Estimates values for all blocks of each channel from `sample(channel)`."""
-        return {"channels": [one.find_estimates(sample(number)) for number, one in enumerate(self.channels)]}
+    def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
+        def sample_of_own(number: int) -> Callable[[int], BlockSamples]:
+            return lambda _: sample_of(number)
+
+        return {"channels": [one.find_estimates(sample_of_own(number)) for number, one in enumerate(self.channels)]}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         for one, values in zip(self.channels, found["channels"]):
             one.set_estimates(values)
-
-
-def of_channel(operation: Operation, channel: int) -> Operation:
-    """Returns the operation for blocks of a channel."""
-    if not isinstance(operation, ChannelOperations):
-        return operation
-    chosen: Operation = operation.channels[channel]
-    return chosen

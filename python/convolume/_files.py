@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images in files (TIFF, HDF5, NPY, OME-Zarr). Their samples are read when they are indexed."""
 
-import builtins
 import functools
 import os
 from collections.abc import Sequence
@@ -12,6 +11,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import TYPES
+from ._block_samples import read_box
+from ._blocks import Blocks
 from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
 from ._labels import letters_of
@@ -27,7 +28,7 @@ from ._zarr_target import Layout
 Path = str | PathLike[str]
 
 
-def _axes_of(metadata: Any) -> str:
+def axes_of(metadata: Any) -> str:
     """Returns the axes of an image: always y and x, z if the file names it, and all that are longer than 1."""
     extents = dict(zip(AXES, (metadata.frames, metadata.channels, *metadata.shape)))
     return "".join(axis for axis in AXES if axis in "YX" or extents[axis] > 1 or axis in metadata.axes and axis == "Z")
@@ -117,7 +118,7 @@ def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, 
             raise InvalidArgument(f"{name} is no OME-Zarr image: it has no levels")
         reader = _core.Reader(name, axes, "" if image is None else str(image), stack)
     metadata = reader.metadata
-    return Image(reader, metadata, None, _axes_of(metadata), name, reopen)
+    return Image(reader, metadata, None, axes_of(metadata), name, reopen)
 
 
 class SaveKeywords(TypedDict, total=False):
@@ -249,13 +250,9 @@ _PLANES_BYTES = 256 << 20  # bytes of planes that are read from a source at once
 
 
 def _write(writer: Any, source: Image) -> None:
-    extents = (source._metadata.frames, source._metadata.channels, *source._metadata.shape)
-    frames, channels, depth, height, width = extents
+    metadata = source._metadata
+    _, height, width = metadata.shape
     planes = max(1, _PLANES_BYTES // max(1, height * width * source.dtype.itemsize))
-    for t in range(frames):
-        for c in range(channels):
-            for z in range(0, depth, planes):
-                end = min(depth, z + planes)
-                parts: dict[str, builtins.slice | int] = {"T": t, "C": c, "Z": slice(z, end)}
-                values = source[tuple(parts.get(axis, slice(None)) for axis in source.axes)]
-                writer.write_box(t, c, (z, end, 0, height, 0, width), values.reshape(end - z, height, width))
+    for block in Blocks(metadata.frames, metadata.channels, metadata.shape, (planes, height, width)):
+        box = [end for pair in zip(block.begin, block.end) for end in pair]
+        writer.write_box(block.t, block.c, box, read_box(source, block.t, block.c, block.slices))

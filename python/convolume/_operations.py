@@ -8,7 +8,7 @@ import threading
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple
 from ._convolve import Convolver
 from ._deconvolve import Deconvolver
+from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
-from ._options import boundary_name, defaults_of, with_keywords
+from ._options import Origin, boundary_name, defaults_of, with_keywords
 
-NOT_IN_BLOCKS = ("rlgc",)
+_NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
 
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
@@ -41,7 +42,7 @@ class BlockResult:
     """Number of NaN and infinities in the block without its halo that were read as 0."""
 
 
-class Operation(Protocol):
+class Operation:
     """An operation on arrays of (z, y, x). It is pickled and sent to workers."""
 
     name: str
@@ -59,21 +60,37 @@ class Operation(Protocol):
 
     def facts(self) -> dict[str, Any]:
         """Returns everything that results depend on, for the manifest."""
-        ...
+        raise NotImplementedError
+
+    def of_channel(self, channel: int) -> "Operation":
+        """Returns the operation for blocks of a channel."""
+        del channel
+        return self
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         """Sets devices, threads and memory limits. Copies of the operation in other processes make their own plans."""
-        ...
 
     def device_bytes(self, shape: Triple) -> int:
         """Returns the bytes of a GPU's memory that a block of this shape takes, halo included. It is 0 if no GPU
         computes, or if these bytes do not depend on the block."""
-        ...
+        del shape
+        return 0
+
+    def needs_estimates(self) -> bool:
+        """Tells whether values for all blocks must be estimated from the image before the first block."""
+        return False
+
+    def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
+        """Estimates values for all blocks from `sample_of(channel)`, a part of the image."""
+        raise NotImplementedError
+
+    def set_estimates(self, found: Mapping[str, Any]) -> None:
+        """Sets the results of :meth:`find_estimates` for all blocks."""
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
         """Returns the results of a block that was read with its halo. They may be in memory that this thread's next
         call uses again."""
-        ...
+        raise NotImplementedError
 
 
 def hash_of(array: np.ndarray) -> str:
@@ -135,7 +152,7 @@ class _ContinuationKeywords(TypedDict, total=False):
 
 
 class _ConvolutionKeywords(_ContinuationKeywords, total=False):
-    origin: str | Sequence[int]
+    origin: Origin
     normalize: str | None
 
 
@@ -143,7 +160,7 @@ class _FunctionKeywords(_ContinuationKeywords, total=False):
     halo: Sequence[int] | None
 
 
-class Convolution:
+class Convolution(Operation):
     """Convolution of blocks. It is exact, as the halo holds all samples that a result depends on."""
 
     name = "convolve"
@@ -218,24 +235,16 @@ def _checked_policy(nan: str, operation: str, policies: Sequence[str] = NAN_POLI
     return nan
 
 
-def _center(kernel: np.ndarray, origin: str | Sequence[int]) -> Triple:
-    if origin == "middle":
-        found: Sequence[int] = [k // 2 for k in kernel.shape]
-    elif origin == "scipy":
-        found = [(k - 1) // 2 for k in kernel.shape]
-    elif origin == "peak":
-        found = [int(i) for i in np.unravel_index(int(np.argmax(np.abs(kernel))), kernel.shape)]
-    elif isinstance(origin, str):
-        raise InvalidArgument(f"the origin '{origin}' is not known for blocks: choose middle, scipy, peak, or give its "
+def _center(kernel: np.ndarray, origin: Origin) -> Triple:
+    if origin == "corner":
+        raise InvalidArgument("the origin 'corner' is not known for blocks: choose middle, scipy, peak, or give its "
                               "index")
-    else:
-        found = [0] * (3 - len(origin)) + [int(i) for i in origin]
-        if len(found) != 3 or any(not 0 <= i < k for i, k in zip(found, kernel.shape)):
-            raise InvalidArgument(f"the origin {tuple(origin)} is not in the kernel of {kernel.shape}")
+    index = origin if isinstance(origin, str) else [0] * (3 - len(origin)) + list(origin)
+    found = _core.center_index(_core.Options(origin=index), kernel)
     return found[0], found[1], found[2]
 
 
-class Deconvolution:
+class Deconvolution(Operation):
     """Deconvolution of each block with a halo that is thrown away.
 
     The background, the number of iterations and the scale of photons are the same in all blocks. No block estimates
@@ -254,7 +263,10 @@ class Deconvolution:
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
         self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **options}
-        if self.options.get("method") in NOT_IN_BLOCKS:
+        unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()
+        if unknown:
+            raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
+        if self.options.get("method") in _NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
         extents = list(self.psf.shape) if halo is None else [int(n) for n in halo]
@@ -274,7 +286,6 @@ class Deconvolution:
         self._plans = _PlanCache(run)
 
     def needs_estimates(self) -> bool:
-        """Tells whether levels or the number of iterations must be estimated before the first block."""
         return bool(self._levels_to_find()) or self._ends_by_itself()
 
     def _ends_by_itself(self) -> bool:
@@ -288,8 +299,8 @@ class Deconvolution:
         return [level for level in ("background", "offset") if self.options[level] == "auto"
                 and (level == "background" or has_room)]
 
-    def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
-        """Estimates levels and the number of iterations for all blocks from one part of the image."""
+    def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
+        sample = sample_of(0)
         options = self._fixed_options()
         ends_by_itself = self._ends_by_itself()
         if not ends_by_itself:
@@ -314,7 +325,6 @@ class Deconvolution:
                 "saturation": None if saturation == "auto" else saturation}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
-        """Sets the results of :meth:`find_estimates` for all blocks."""
         self.options.update(found)
         if "iterations" in found:
             self.options.pop("stop", None)
@@ -355,7 +365,7 @@ class Deconvolution:
         return estimate, True
 
 
-class Function:
+class Function(Operation):
     """A function of the caller, whose results depend on the samples within a halo."""
 
     voxel_bytes = 16.0
@@ -388,13 +398,6 @@ class Function:
         return {"name": f"{getattr(self.function, '__module__', '')}.{self.name}", "source": source,
                 "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval,
                 "nan": self.nan}
-
-    def run_on(self, run: Mapping[str, Any]) -> None:
-        del run  # the function chooses devices and memory itself
-
-    def device_bytes(self, shape: Triple) -> int:
-        del shape
-        return 0
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0

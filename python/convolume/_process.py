@@ -181,12 +181,12 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     (1, (8, 40, 50))
     """
     run: Any = {name: value for name, value in options.items() if name in _RUN_DEFAULTS}
-    report = run_process(source, target, _settings_of(op, options), **run)
+    report = run_process(source, target, settings_of(op, options), **run)
     warn_of_clamped(report.clamped_low, report.clamped_high, report.dtype)
     return report
 
 
-def _settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a run, with the options of the operation as the entry "options"."""
     own = {name: value for name, value in options.items() if name not in DEFAULTS and name not in _RUN_DEFAULTS}
     return {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}

@@ -142,8 +142,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
         earlier = before["target"]
         layout.chunks = layout.chunks or earlier["chunks"]
         layout.shards = layout.shards or earlier["shards"]
-    name = location.name.removesuffix(".zarr").removesuffix(".ome")
-    facts = facts_of(image, operation.dtype, name)
+    facts = facts_of(image, operation.dtype, location.title)
     target = ZarrTarget(location, facts, layout)
     layout.chunks, layout.shards = target.chunks, target.shards
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
@@ -175,10 +174,9 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
         "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
     job.hash = hash_of_request(request)
     checked = CheckedRequest(job, request, {}, lanes)
-    if isinstance(operation, (Deconvolution, ChannelOperations)) and operation.needs_estimates():
+    if operation.needs_estimates():
         if found is None:
-            found = (operation.find_estimates(_brightest_box(image)) if isinstance(operation, Deconvolution)
-                     else operation.find_estimates(lambda channel: _brightest_box(image, channel)))
+            found = operation.find_estimates(lambda channel: _brightest_box(image, channel))
         set_estimates(checked, found)
     return checked
 
@@ -234,7 +232,7 @@ def _divisor_near(extent: int, wanted: int) -> int:
 def set_estimates(request: CheckedRequest, found: Mapping[str, Any]) -> None:
     """Sets values that were estimated from the image for all blocks."""
     request.found = dict(found)
-    if found and isinstance(request.job.operation, (Deconvolution, ChannelOperations)):
+    if found:
         request.job.operation.set_estimates(found)
 
 
@@ -255,7 +253,7 @@ def _fingerprint_of(source: Source) -> str | None:
     return None if node is None else hash_of_request(node)
 
 
-def _brightest_box(image: Image, channel: int = 0) -> BlockSamples:
+def _brightest_box(image: Image, channel: int) -> BlockSamples:
     """Returns the brightest of eight boxes of the image, from which values for all blocks are estimated."""
     shape = image._metadata.shape
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import readable
+from ._blocks import Triple
 from ._errors import BadData, InputNotFound, InvalidArgument
 from ._ome_metadata import AXES, Level, Multiscale, multiscale_of, no_image_sentence
 from ._zarr_nodes import MANIFEST, Node, node_at
@@ -49,6 +50,7 @@ class ZarrReader:
         except TypeError:
             raise BadData(f"{array.location} holds samples of type {array.dtype_name}, which are not read") from None
         metadata = _core.ImageMetadata()
+        metadata.format = "OME-Zarr"
         metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
         metadata.type, metadata.axes = dtype, self.axes
@@ -74,13 +76,21 @@ class ZarrReader:
         order = [self._stored_axes.index(axis) for axis in self.axes]
         target[...] = readable(values.transpose(order).reshape(target.shape), str(self.array.location))
 
-    def check_there(self) -> None:
+    @property
+    def piece(self) -> Triple:
+        """Extents of a chunk."""
+        extents = dict(zip(self._stored_axes, self.array.chunks))
+        return extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
+
+    def check_unchanged(self) -> None:
         self.array.check_there()
 
 
 def open_zarr(path: str, axes: str = "", image: int | str | None = None, level: int | None = None,
               missing: str = "fill") -> ZarrReader:
     """Opens an image or an array of a store. `image` is the name or number of one of a group's images."""
+    if missing not in ("fill", "error"):
+        raise InvalidArgument(f"missing is '{missing}': choose fill or error")
     location = Location.of(path)
     node = node_at(location)
     if node is None:

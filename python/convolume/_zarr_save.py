@@ -4,16 +4,19 @@
 import errno
 import os
 import shutil
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from . import _core
+from ._block_samples import read_box
 from ._blocks import Block
 from ._errors import CannotCreate, InvalidArgument, OutputExists
-from ._ome_metadata import AXES, ome_of
+from ._ome_metadata import ome_of
 from ._zarr_nodes import MANIFEST, Node, levels_of, node_at
 from ._zarr_store import Documents, Location
-from ._zarr_target import Layout, ZarrTarget, facts_of
+from ._zarr_target import Layout, TargetFacts, ZarrTarget, facts_of
 
 
 def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> Node | None:
@@ -38,46 +41,66 @@ def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> No
     return node
 
 
+class ZarrWriter:
+    """An image that is written box by box. A local one has a temporary name until :meth:`commit`, and an image that it
+    replaces stays until then."""
+
+    def __init__(self, name: str, facts: TargetFacts, layout: Layout, overwrite: bool) -> None:
+        location = Location.of(name)
+        self._replaced = refuse_existing(location, layout.zarr_format, overwrite)
+        self._path = path = location.local_path
+        self._working = location
+        if path is not None:
+            folder = os.path.dirname(path)
+            if not os.path.isdir(folder):
+                raise CannotCreate(f'cannot write "{name}": the folder "{folder}" does not exist; create it first',
+                                   name, errno.ENOENT)
+            self._working = Location(os.path.join(folder, f".{location.name}.partial-{os.getpid()}"))
+        self.target = ZarrTarget(self._working, facts, layout)
+        self.piece = self.target.shards
+        try:
+            self.target.begin()
+            if path is None and self._replaced is not None:
+                for old in levels_of(self._replaced):
+                    Documents(location).delete_all(old)
+            self.target.open_arrays()
+        except BaseException:
+            self.discard()
+            raise
+
+    def write_box(self, t: int, c: int, box: Sequence[int], source: np.ndarray) -> None:
+        """Writes a box of whole shards."""
+        z0, z1, y0, y1, x0, x1 = box
+        self.target.write(0, Block(0, t, c, (z0, y0, x0), (z1, y1, x1)), source)
+
+    def commit(self) -> None:
+        """Makes the smaller levels and the metadata, and gives the image its name."""
+        for level in range(1, len(self.target.arrays)):
+            for block in self.target.blocks(level):
+                _core.throw_if_stopped()
+                self.target.reduce(level, block)
+        if self._path is not None and self._replaced is not None:
+            _link_other_content(self._path, self._working.url, self._replaced)
+        self.target.finish()
+        if self._path is not None:
+            _move_into_place(self._working.url, self._path)
+
+    def discard(self) -> None:
+        """Removes what was written, unless it is in an object store."""
+        if self._path is not None:
+            shutil.rmtree(self._working.url, ignore_errors=True)
+
+
 def save_zarr(name: str, image: Any, like: Any, layout: Layout, overwrite: bool) -> None:
-    location = Location.of(name)
-    replaced = refuse_existing(location, layout.zarr_format, overwrite)
-    path = location.local_path
-    working = location
-    if path is not None:
-        folder = os.path.dirname(path)
-        if not os.path.isdir(folder):
-            raise CannotCreate(f'cannot write "{name}": the folder "{folder}" does not exist; create it first', name,
-                               errno.ENOENT)
-        working = Location(os.path.join(os.path.dirname(path), f".{location.name}.partial-{os.getpid()}"))
-    title = location.name.removesuffix(".zarr").removesuffix(".ome")
-    target = ZarrTarget(working, facts_of(image, image.dtype, title, like), layout)
+    facts = facts_of(image, image.dtype, Location.of(name).title, like)
+    writer = ZarrWriter(name, facts, layout, overwrite)
     try:
-        if path is None and replaced is not None:
-            target.begin()
-            for old in levels_of(replaced):
-                Documents(location).delete_all(old)
-        target.begin()
-        target.open_arrays()
-        for block in target.blocks(0):
-            target.write(0, block, _box_of(image, block))
-        for level in range(1, len(target.arrays)):
-            for block in target.blocks(level):
-                target.reduce(level, block)
-        if path is not None and replaced is not None:
-            _link_other_content(path, working.url, replaced)
-        target.finish()
-        if path is not None:
-            _move_into_place(working.url, path)
+        for block in writer.target.blocks(0):
+            writer.target.write(0, block, read_box(image, block.t, block.c, block.slices))
+        writer.commit()
     except BaseException:
-        if path is not None:
-            shutil.rmtree(working.url, ignore_errors=True)
+        writer.discard()
         raise
-
-
-def _box_of(image: Any, block: Block) -> np.ndarray:
-    z, y, x = (slice(b, e) for b, e in zip(block.begin, block.end))
-    by_axis = dict(zip(AXES, (block.t, block.c, z, y, x)))
-    return np.ascontiguousarray(image[tuple(by_axis[axis] for axis in image.axes)]).reshape(block.shape)
 
 
 def _link_other_content(old: str, new: str, node: Node) -> None:

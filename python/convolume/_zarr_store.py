@@ -2,7 +2,6 @@
 """Zarr stores, read and written by TensorStore: their locations, their JSON documents, and their arrays."""
 
 import errno
-import importlib
 import itertools
 import json
 import os
@@ -19,7 +18,7 @@ from ._errors import (
                       FileFailure,
                       InputNotFound,
                       InvalidArgument,
-                      Unavailable,
+                      optional_module,
                       system_code,
 )
 
@@ -37,10 +36,7 @@ def tensorstore() -> Any:
     # With these variables a stalled transfer is an error; without them it would wait forever.
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", _SILENCE_SECONDS)
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1")
-    try:
-        return importlib.import_module("tensorstore")
-    except ImportError:
-        raise Unavailable("OME-Zarr needs TensorStore: pip install 'convolume[zarr]'") from None
+    return optional_module("tensorstore", "OME-Zarr needs TensorStore: pip install 'convolume[zarr]'")
 
 
 _context: Any = None
@@ -101,6 +97,11 @@ class Location:
     @property
     def name(self) -> str:
         return self.url.rpartition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """Name of the image: that of its folder without extensions."""
+        return self.name.removesuffix(".zarr").removesuffix(".ome")
 
     @property
     def parent(self) -> "Location | None":

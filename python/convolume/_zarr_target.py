@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes OME-Zarr images block by block: their layout, their pyramid and their levels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,33 +85,32 @@ class TargetFacts:
     name: str = ""
 
 
+    @classmethod
+    def of(cls, metadata: Any, axes: str, dtype: np.dtype[Any], name: str, channel_entries: list[dict[str, Any]],
+           translation: Mapping[str, float]) -> "TargetFacts":
+        return cls(axes, metadata.frames, metadata.channels, triple(metadata.shape, "an image"), dtype,
+                   list(metadata.spacing), dict(translation), metadata.frame_interval, channel_entries, name)
+
+
 def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> TargetFacts:
     """Returns the facts of an :class:`convolume.Image`. Colors of channels and its place are those of `like`, if
     given."""
-    metadata, reader = image._metadata, (image if like is None else like)._reader
-    channels = [dict(one) for one in getattr(reader, "channels", [])]
-    if len(channels) != metadata.channels:
-        channels = _omero(metadata)
-    for entry, name in zip(channels, metadata.channel_names):
-        entry["label"] = name
-    return TargetFacts(image.axes, metadata.frames, metadata.channels, triple(metadata.shape, "an image"), dtype,
-                       list(metadata.spacing), dict(getattr(reader, "translation", {})), metadata.frame_interval,
-                       channels, name)
+    reader = (image if like is None else like)._reader
+    channels = omero_entries(image._metadata, getattr(reader, "channels", []))
+    return TargetFacts.of(image._metadata, image.axes, dtype, name, channels, getattr(reader, "translation", {}))
 
 
-def _omero(metadata: Any) -> list[dict[str, Any]]:
-    """Returns the metadata "omero" for viewers, an entry for each channel, from names and colors."""
+def omero_entries(metadata: Any, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the metadata "omero" for viewers, an entry for each channel: the known ones if there are as many, else
+    new ones of names and colors."""
     names, colors = list(metadata.channel_names), list(metadata.channel_colors)
-    if not names and not colors:
-        return []
-    entries: list[dict[str, Any]] = []
-    for number in range(metadata.channels):
-        entry: dict[str, Any] = {"active": True}
-        if number < len(names):
-            entry["label"] = names[number]
-        color = colors[number] if number < len(colors) else None
-        entry["color"] = f"{0xFFFFFF if color is None else color:06X}"
-        entries.append(entry)
+    entries = [dict(one) for one in known]
+    if len(entries) != metadata.channels:
+        entries = [{"active": True, "color": "FFFFFF"} for _ in range(metadata.channels)] if names or colors else []
+        for entry, color in zip(entries, colors):
+            entry["color"] = f"{0xFFFFFF if color is None else color:06X}"
+    for entry, name in zip(entries, names):
+        entry["label"] = name
     return entries
 
 
@@ -158,8 +157,7 @@ class ZarrTarget:
         return Blocks(self.facts.frames, self.facts.channels, self.shapes[level], block or self.level_shards[level])
 
     def _box(self, block: Block) -> list[slice]:
-        z, y, x = (slice(b, e) for b, e in zip(block.begin, block.end))
-        by_axis = dict(zip(AXES, (slice(block.t, block.t + 1), slice(block.c, block.c + 1), z, y, x)))
+        by_axis = dict(zip(AXES, (slice(block.t, block.t + 1), slice(block.c, block.c + 1), *block.slices)))
         return [by_axis[axis] for axis in self.facts.axes]
 
     def write(self, level: int, block: Block, values: np.ndarray) -> None:

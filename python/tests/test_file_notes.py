@@ -4,13 +4,15 @@ and zarr-python write the files."""
 
 import contextlib
 import json
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import convolume
-from convolume import process_command, zarr_command
+from convolume import process_command
 
 tifffile = pytest.importorskip("tifffile")
 
@@ -218,15 +220,15 @@ def test_process_tells_once_and_chooses(tmp_path, two_in_a_group, capsys):
     assert capsys.readouterr().err.count("convolume: warning: \"") == 1
 
 
-def test_info_prints_notes(two_in_a_group, capsys):
-    assert zarr_command.main(["info", str(two_in_a_group)]) == 0
-    output = capsys.readouterr()
-    assert "images in the file: 2\nimage: 0 (overview)\n" in output.out
-    assert "\nnote: the group holds 2 images" in output.out
-    assert zarr_command.main(["info", str(two_in_a_group), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert zarr_command.main(["info", str(two_in_a_group), "--image", "detail", "--axes=TYX"]) == 0
-    output = capsys.readouterr().out
+def test_info_prints_notes(two_in_a_group):
+    def info(*words):
+        command = [sys.executable, "-m", "convolume.zarr_command", "info", str(two_in_a_group), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    output = info()
+    assert "images in the file: 2\nimage: 0 (overview)\n" in output and "\nnote: the group holds 2 images" in output
+    facts = json.loads(info("--json"))
+    output = info("--image", "detail", "--axes=TYX")
     assert "image: 1 (detail)\n" in output and "axes: TYX\n" in output and "note: the group" not in output
     assert facts["images_in_file"] == 2 and facts["image"] == {"number": 0, "name": "overview"} and facts["notes"]
 

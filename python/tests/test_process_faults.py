@@ -14,7 +14,7 @@ from process_cases import GRID, HERE, assert_close, read_shard_files
 import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
-from convolume._operations import BlockResult
+from convolume._operations import BlockResult, Operation
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -203,7 +203,7 @@ def test_a_full_disk(tmp_path, random, kernel):
     assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
-class OnDevices:
+class OnDevices(Operation):
     """Stands for an operation on GPUs: it records the device that computes, and fails on some."""
 
     def __init__(self, failing=()):

@@ -420,11 +420,11 @@ def test_s3(random, s3, zarr_format):
 
 
 def test_without_the_package(monkeypatch, tmp_path):
-    from convolume import _zarr_store
+    from convolume import _errors
 
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(_zarr_store.importlib, "import_module", absent)
+    monkeypatch.setattr(_errors.importlib, "import_module", absent)
     with pytest.raises(RuntimeError, match=r"pip install 'convolume\[zarr\]'"):
         convolume.open(tmp_path / "a.zarr")

@@ -82,6 +82,9 @@ TEST_CASE("commands of images pass OME-Zarr on to convolume-zarr") {
     CHECK(convolved.out == "[convolve]\n[a.tif]\n[k.tif]\n[-o]\n[b c.zarr]\n");
     CHECK(command(folder, "info a.zarr").out == "[info]\n[a.zarr]\n");
     CHECK(command(folder, "preview x/a.ome.zarr/ -o a.png").status == 7);
+    CHECK(command(folder, "project plate.zarr/A/1/0 -o b.tif").status == 7);
+    CHECK(command(folder, "convolve a.tif --psf 0=k.zarr -o b.tif").status == 7);
+    CHECK(command(folder, "convolve x.zarr/a.tif k.tif -o b.tif").status == 66);
     CHECK(command(folder, "convolve a.tif k.tif -o b.tif").status == 66);
 }
 
@@ -96,12 +99,4 @@ TEST_CASE("commands of images say what to install for OME-Zarr") {
         CHECK(run.status == 4);
         CHECK(contains(run.err, "pip install 'convolume[zarr]'"));
     }
-}
-
-TEST_CASE("other commands name process if they get OME-Zarr") {
-    const TemporaryFolder folder;
-    const CommandResult run =
-        convolume::testing::convolume({"project", "a.zarr", "-o", "b.tif"}, folder);
-    CHECK(run.status == 2);
-    CHECK(contains(run.err, "convolume process"));
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `convolume` in the process of Python, where formats of Python are registered.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "cli/app.hpp"
+#include "cli/images/image_request.hpp"
+#include "cli/process/command.hpp"
+#include "convolume/error.hpp"
+#include "convolume/execution.hpp"
+
+namespace convolume::python {
+
+namespace nb = nanobind;
+
+void bind_command(nb::module_& module) {
+    module.def(
+        "run_command",
+        [](const std::vector<std::string>& words) {
+            std::vector<const char*> arguments{"convolume"};
+            for (const std::string& word : words) arguments.push_back(word.c_str());
+            const nb::gil_scoped_release released;
+            return cli::run(static_cast<int>(arguments.size()), arguments.data());
+        },
+        "Runs the command with these words and returns its exit code. It takes over the signals of "
+        "the process, which should end afterwards.",
+        nb::arg("words"));
+    module.def(
+        "throw_if_stopped",
+        [] {
+            const StopScope scope{std::stop_token()};
+            if (scope.stop_requested()) throw Cancelled("the command was stopped as requested");
+        },
+        "Raises Cancelled if the user stopped the command that runs in this thread.");
+    module.def("parse_process", &cli::parse_process,
+               "Returns the words of each option of `convolume process`, by its name.",
+               nb::arg("words"));
+    module.def(
+        "parse_channel_kernels",
+        [](const std::string& text) {
+            std::vector<std::pair<std::string, std::string>> kernels;
+            for (const cli::ChannelKernel& one : cli::parse_channel_kernels("--kernel", text))
+                kernels.emplace_back(one.channel, one.path);
+            return kernels;
+        },
+        "Returns channels and paths that a value of --kernel names; \"\" is no channel.",
+        nb::arg("text"));
+}
+
+}  // namespace convolume::python
