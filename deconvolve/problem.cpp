@@ -306,6 +306,13 @@ ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     return counts;
 }
 
+void check_gpu_arrays(const char* arrays, index_t bytes, index_t limit_bytes) {
+    if (bytes >= limit_bytes)
+        throw OutOfMemory(message(arrays, " take ", format_bytes(bytes), " of the ",
+                                  format_bytes(limit_bytes), " that a GPU may hold"),
+                          MemoryKind::gpu);
+}
+
 index_t array_bytes(const DeconvolutionProblem& problem) {
     const ArrayCounts counts = array_counts(problem);
     const index_t elements =

@@ -147,6 +147,8 @@ struct ArrayCounts {
     int image = 0;
 };
 ArrayCounts array_counts(const DeconvolutionProblem& problem);
+/// Throws OutOfMemory if arrays of a GPU do not leave anything of what it may hold to transforms.
+void check_gpu_arrays(const char* arrays, index_t bytes, index_t limit_bytes);
 index_t array_bytes(const DeconvolutionProblem& problem);
 
 }  // namespace convolume::deconvolve

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of deconvolution. all_methods.hpp is generated from the files in deconvolve/methods:
-// it includes them, and names their structs in the tuple AllMethods.
+// The methods of deconvolution. A generated header includes the files in deconvolve/methods, and
+// names their structs in the tuple AllMethods (deconvolve/CMakeLists.txt).
 
 #include <tuple>
 

@@ -174,6 +174,60 @@ inline constexpr double most_contrast = 0.5;
 
 }  // namespace coarsening
 
+/// Pixels without data. tests/deconvolve/test_missing_pixels.cpp has images with and without them;
+/// the probabilities are those of chance.
+namespace no_data {
+
+/// Least number of equal pixels in a row that count as a run. Normal noise of one gray level
+/// repeats a value so often once in two thousand pixels: the sum of the 8th powers of the values'
+/// probabilities.
+inline constexpr index_t least_run = 8;
+/// Most pixels of a margin.
+inline constexpr index_t most_margin = 8;
+/// Pixels of a plane, of a row or a column, and steps and values of a plane that are looked at.
+inline constexpr index_t samples = 4096, enough_of_line = 128;
+inline constexpr std::size_t enough_steps = 256, most_values = 64;
+/// Share of the pixels of a row or a column that are darker than its dark level.
+inline constexpr double dark_share = 0.25;
+/// Largest share of the nearest other plane that may have the value of a plane without data.
+inline constexpr double most_share_of_plane = 0.9;
+/// Shares of the pixels elsewhere that may have a value.
+inline constexpr double rare = 1e-2, never = 1e-5;
+/// Gap to other values, relative to the median, of values that no pixel is near to.
+inline constexpr float least_gap = 0.01F;
+/// The first of four equal steps is the largest in one of four paths.
+inline constexpr double most_jumps_by_chance = 0.5;
+inline constexpr index_t fewest_pixels = 64;
+inline constexpr std::size_t fewest_steps = 8;
+/// Interpolation mixes the nearest pixels, at most so many, with the value.
+inline constexpr float mixed = 0.9F;
+inline constexpr std::size_t most_grown = 2;
+
+}  // namespace no_data
+
+/// Hot, dead and saturated pixels, tested as those without data are.
+namespace camera_pixels {
+
+/// Deviations as rare as one in a hundred are seen, although fewer pixels are outliers. Noise
+/// whose tails fall off exponentially, slower than those of Poisson's and normal distributions,
+/// exceeds 5 times as much once in 10^10 pixels.
+inline constexpr double seen_share = 1e-2;
+inline constexpr float factor = 5;
+/// Pixels that tell the noise, of all and of a brightness. An odd distance of samples meets all
+/// columns of a camera.
+inline constexpr std::size_t enough_samples = 1 << 17, enough_of_group = 1000;
+/// Outliers make the noise look larger, until they are known.
+inline constexpr int most_rounds = 4;
+/// Planes that tell a pixel of the camera.
+inline constexpr index_t fewest_planes = 5;
+/// Tails of a PSF are too dim to be seen beside others.
+inline constexpr double least_share_of_psf = 1e-2;
+/// Saturated pixels, and their share: fewer may be hot pixels, or make no difference.
+inline constexpr index_t fewest_saturated = 10;
+inline constexpr double least_saturated = 1e-5;
+
+}  // namespace camera_pixels
+
 /// The smoothness of a total variation, whose weight follows from the noise. Methods beside each
 /// other: bench/restoration/methods.py.
 namespace smoothing {

@@ -17,7 +17,7 @@ void FusedWalker::upload(index_t k, const WalkTask& task) {
 }
 
 /// The operations of step k of iteration i of those that the walk fuses (method.hpp).
-struct FusedWalker::Operations : FusedOperations {
+struct FusedWalker::FusedWalkOperations : FusedOperations {
     FusedWalker& walker;
     const WalkTask& task;
     std::size_t i;
@@ -94,7 +94,7 @@ struct FusedWalker::Operations : FusedOperations {
 
 void FusedWalker::work(index_t k, const WalkTask& task) {
     for (std::size_t i = 0; i < task.starts.size(); ++i) {
-        Operations operations{{}, *this, task, i, walk(i).planes_at_step(k)};
+        FusedWalkOperations operations{{}, *this, task, i, walk(i).planes_at_step(k)};
         run_iteration(method_, operations);
     }
 }

@@ -258,7 +258,7 @@ SumPair HostPassExecutor::step(const StepStart& start, const richardson_lucy::Ma
     return sum_of_rows(object.z * object.y);
 }
 
-struct HostPassExecutor::Operations : FusedOperations {
+struct HostPassExecutor::PassOperations : FusedOperations {
     HostPassExecutor& executor;
     const StepStart& at_start;
     const IterationProgress& progress;
@@ -288,7 +288,7 @@ struct HostPassExecutor::Operations : FusedOperations {
 };
 
 StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
-    Operations operations{{}, *this, start, progress};
+    PassOperations operations{{}, *this, start, progress};
     run_iteration(layout_.method, operations);
     return operations.result;
 }

@@ -15,9 +15,7 @@ namespace convolume::deconvolve {
 struct HostPassLayout {
     HostPassLayout(const DeconvolutionProblem& problem, int threads, bool keep_spectrum);
 
-    index_t weight_samples() const {
-        return (object.z - (equal_planes.last - equal_planes.first)) * object.y * object.x;
-    }
+    index_t weight_samples() const { return equal_planes.stored(object.z) * object.y * object.x; }
     index_t array_bytes() const;
     cpu::HostPlanePasses::Bytes pass_bytes() const {
         return {axes, threads, keep_spectrum, psf_weights.kernels()};
@@ -65,7 +63,7 @@ class HostPassExecutor final : public Executor {
     using Rows = cpu::HostPlanePasses::Rows;
 
     /// The operations of one iteration (method.hpp).
-    struct Operations;
+    struct PassOperations;
 
     template <class Functor>
     void for_each(index_t count, const Functor& functor) const;

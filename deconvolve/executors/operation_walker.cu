@@ -111,16 +111,17 @@ struct OperationWalker::WalkOperations : FunctorOperations<WalkOperations> {
         const IndexRange made = now().update;
         ++projection;
         for_runs(made, {&walker.ring(object)}, [&](index_t z, index_t count) {
-            walker.transform(PlaneKind::object, walker.ring(object).at(z),
-                             {walk().of_object(z), count, spectra_of(ArrayRole::model)});
+            walker.passes_->forward(PlaneKind::object, walker.ring(object).at(z),
+                                    {walk().of_object(z), count, spectra_of(ArrayRole::model)},
+                                    walker.work_);
         });
     }
     void project(ArrayRole image, ArrayRole object, std::size_t kernel) {
         const WalkStep step = now();
         const index_t spectra = spectra_of(image);
         for_runs(step.image, {&walker.ring(image)}, [&](index_t z, index_t count) {
-            walker.transform(PlaneKind::image, walker.ring(image).at(z),
-                             {walk().of_image(z), count, spectra});
+            walker.passes_->forward(PlaneKind::image, walker.ring(image).at(z),
+                                    {walk().of_image(z), count, spectra}, walker.work_);
         });
         if (step.update.count() == 0) return;
         walker.Walker::blur_back(walk(), step, kernel, spectra);

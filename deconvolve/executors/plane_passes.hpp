@@ -101,6 +101,13 @@ class DevicePlanePasses {
     /// Makes samples by a load, and transforms them to spectra along y and x.
     void forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                  cudaStream_t stream) const;
+    /// Transforms the samples of an array to spectra.
+    void forward(PlaneKind kind, const float* samples, const SlotRange& slots,
+                 cudaStream_t stream) const {
+        ElementWork work;
+        work.newest = const_cast<float*>(samples);  // a load only reads its point
+        forward(kind, work, slots, stream);
+    }
     /// Transforms along z within a ring, multiplies with a kernel's spectrum or its conjugate, and
     /// transforms back. If the kernel varies, the planes of the object in `load`, with `adjoint` in
     /// `store`, begin with plane `first_plane`.

@@ -142,10 +142,7 @@ class ArrayRunner final : public GpuRunner {
         const gpu::DeviceScope scope(device_);
         const index_t limit = choice.limit_bytes(device_);
         const index_t arrays = array_bytes(problem);
-        if (arrays >= limit)
-            throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(limit), " that a GPU may hold"),
-                              MemoryKind::gpu);
+        check_gpu_arrays("the arrays", arrays, limit);
         const index_t rest = limit - arrays;
         const index_t part = rest / workspace_shares(problem);
         blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,

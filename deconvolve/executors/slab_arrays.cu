@@ -10,14 +10,6 @@ namespace {
 
 constexpr index_t sample_bytes = sizeof(float);
 
-// Transforms planes of an array to spectra, without changing the array.
-void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind kind, const float* first_plane,
-          const DevicePlanePasses::SlotRange& slots, cudaStream_t stream) {
-    ElementWork work;
-    work.newest = const_cast<float*>(first_plane);
-    passes.forward(kind, work, slots, stream);
-}
-
 }  // namespace
 
 SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
@@ -39,10 +31,7 @@ SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes
             {setup.device, slab_planes[g].image.count() * image_plane_ * sample_bytes});
         const index_t arrays =
             counts.object * of_object[g].bytes + counts.image * of_image[g].bytes;
-        if (arrays >= setup.limit_bytes)
-            throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(setup.limit_bytes), " that a GPU may hold"),
-                              MemoryKind::gpu);
+        check_gpu_arrays("the arrays", arrays, setup.limit_bytes);
         const gpu::DeviceScope scope(setup.device);
         slabs_.push_back(
             std::make_unique<ArraySlab>(setup, axes, slab_planes[g], kernels, threads, arrays));
@@ -71,8 +60,8 @@ void SlabArrays::blur(const float* object, float* image) {
                            [&](ArraySlab& slab, const IndexRange& planes) {
                                const SlabPasses& passes = slab.passes();
                                const index_t first = passes.planes().object.begin + planes.begin;
-                               load(passes, PlaneKind::object, object + first * object_plane_,
-                                    passes.object_slots().part(planes), slab.stream());
+                               passes.forward(PlaneKind::object, object + first * object_plane_,
+                                              passes.object_slots().part(planes), slab.stream());
                            });
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
@@ -91,8 +80,8 @@ void SlabArrays::project(const float* image, float* object, std::size_t kernel) 
                            [&](ArraySlab& slab, const IndexRange& planes) {
                                const SlabPasses& passes = slab.passes();
                                const index_t first = passes.planes().image.begin + planes.begin;
-                               load(passes, PlaneKind::image, image + first * image_plane_,
-                                    passes.image_slots().part(planes), slab.stream());
+                               passes.forward(PlaneKind::image, image + first * image_plane_,
+                                              passes.image_slots().part(planes), slab.stream());
                            });
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();

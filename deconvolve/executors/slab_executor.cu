@@ -51,9 +51,7 @@ struct SlabLayout {
     index_t image_plane() const { return image.y * image.x; }
     index_t voxels() const { return element_count(object); }
     index_t pixels() const { return element_count(image); }
-    index_t weight_samples() const {
-        return (object.z - (equal_planes.last - equal_planes.first)) * plane();
-    }
+    index_t weight_samples() const { return equal_planes.stored(object.z) * plane(); }
     index_t bytes() const {
         return checked_add(
             (1 + has_previous) * array_bytes(voxels()) + has_changes * change_bytes(),
@@ -85,12 +83,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         : DeviceLoops(setup.device, threads),
           device_(setup.device),
           layout_(problem, axes[0], slab) {
-        const index_t limit_bytes = setup.limit_bytes;
-        if (layout_.bytes() >= limit_bytes)
-            throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
-                                      format_bytes(limit_bytes), " that a GPU may hold"),
-                              MemoryKind::gpu);
-        passes_.emplace(device_, axes, slab, kernels, limit_bytes - layout_.bytes(),
+        check_gpu_arrays("the arrays", layout_.bytes(), setup.limit_bytes);
+        passes_.emplace(device_, axes, slab, kernels, setup.limit_bytes - layout_.bytes(),
                         setup.workspace);
         arrays_ = gpu::DeviceMemory(device_, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
@@ -392,7 +386,7 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     });
 }
 
-struct SlabExecutor::Operations : FusedOperations {
+struct SlabExecutor::SlabOperations : FusedOperations {
     SlabExecutor& executor;
     const StepStart& at_start;
     /// Parts of the iteration that are carried out: up to the comparison, and from it on.
@@ -433,7 +427,7 @@ struct SlabExecutor::Operations : FusedOperations {
 
 StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto carry_out = [&](bool compares, bool steps) {
-        Operations operations{{}, *this, start, compares, steps};
+        SlabOperations operations{{}, *this, start, compares, steps};
         run_iteration(method_, operations);
     };
     // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.

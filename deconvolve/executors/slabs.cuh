@@ -319,7 +319,7 @@ class SlabExecutor final : public Executor {
 
     class PassSlab;
     /// The operations of one iteration (method.hpp).
-    struct Operations;
+    struct SlabOperations;
 
     DeconvolveMethod method_;
     std::vector<std::unique_ptr<PassSlab>> slabs_;

@@ -118,7 +118,7 @@ struct WalkArrays {
         make(next, planes, object, next_bytes(bytes, in_tiles));
         make(change, planes, object, bytes.change);
         make(held_out, problem.image.z, image, bytes.held_out);
-        make(weights, planes - (equal_planes.last - equal_planes.first), object, bytes.weights);
+        make(weights, equal_planes.stored(planes), object, bytes.weights);
         make(direction, planes, object, bytes.residual);
         make(residual, planes, object, bytes.residual);
         make(product, planes, object, bytes.residual);
@@ -136,7 +136,7 @@ struct WalkArrays {
         const index_t of_object = bytes.object + bytes.before + bytes.change +
                                   next_bytes(bytes, in_tiles) + 3 * bytes.residual;
         const index_t weights =
-            checked_multiply(problem.object.z - (equal_planes.last - equal_planes.first),
+            checked_multiply(equal_planes.stored(problem.object.z),
                              checked_multiply(bytes.weights, problem.object.y * problem.object.x));
         return checked_add(
             checked_multiply(element_count(problem.object), of_object),

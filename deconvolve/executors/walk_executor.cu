@@ -96,9 +96,8 @@ void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
     float* stored = arrays_.weights.data();
     if (resident_.weights) {
         const PlaneShape& plane = arrays_.object;
-        const auto [first, last] = arrays_.equal_planes;
-        fetched =
-            Volume({problem_.object.z - (last - first), plane.rows, plane.row}, PixelType::float32);
+        fetched = Volume({arrays_.equal_planes.stored(problem_.object.z), plane.rows, plane.row},
+                         PixelType::float32);
         stored = fetched.elements<float>();
         const gpu::DeviceScope scope(walkers_.front()->device());
         walkers_.front()->read_weights(stored);

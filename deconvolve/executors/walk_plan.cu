@@ -45,7 +45,7 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
     const PairAxis& z = walk.axes[0];
     const auto equal_planes = alike_planes(problem, z, z.whole_object());
     const auto objects = static_cast<double>(z.object), images = static_cast<double>(z.image);
-    const auto weights = static_cast<double>(z.object - (equal_planes.last - equal_planes.first));
+    const auto weights = static_cast<double>(equal_planes.stored(z.object));
     const auto own = static_cast<double>(problem.object.y * problem.object.x);
     const auto of_object = static_cast<double>(bytes.object);
     const auto of_before = static_cast<double>(bytes.before);

@@ -46,11 +46,7 @@ Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const Pa
       tile_(tiles_.data()),
       walks_(PlaneWalk::chain(axes[0], setup.object, setup.depth, chained)),
       back_(axes[0], setup.object, setup.depth) {
-    if (rings_.bytes() >= setup.limit_bytes)
-        throw OutOfMemory(
-            message("planes of the arrays take ", format_bytes(rings_.bytes()), " of the ",
-                    format_bytes(setup.limit_bytes), " that a GPU may hold"),
-            MemoryKind::gpu);
+    check_gpu_arrays("planes of the arrays", rings_.bytes(), setup.limit_bytes);
     passes_.emplace(setup.device, axes, back_.ring(), kernels, setup.limit_bytes - rings_.bytes(),
                     WalkerRings::spectra(problem, setup.iterations_a_walk));
     rings_.allocate(setup.device);
@@ -190,7 +186,7 @@ void Walker::work_back(const WalkStep& step, const WalkTask& task) {
     for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
         const DevicePlanePasses::SlotRange slots{back_.of_image(z), count};
         if (task.purpose == WalkPurpose::right_hand_side) {
-            transform(PlaneKind::image, rings_.data.at(z), slots);
+            passes_->forward(PlaneKind::image, rings_.data.at(z), slots, work_);
             return;
         }
         ElementWork work;
@@ -289,13 +285,6 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
     passes_->along_z(z_.image_map(step.light, walk.of_image(step.light.begin), walk.ring()),
                      z_.object_map(step.update, walk.of_update(step.update.begin), walk.ring()),
                      true, step.update.begin, work_, kernel, ring);
-}
-
-void Walker::transform(PlaneKind kind, const float* samples,
-                       const DevicePlanePasses::SlotRange& slots) {
-    ElementWork work;
-    work.newest = const_cast<float*>(samples);  // a load only reads its point
-    passes_->forward(kind, work, slots, work_);
 }
 
 // Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite

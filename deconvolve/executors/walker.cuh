@@ -103,8 +103,6 @@ class Walker {
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
-    /// Makes spectra of samples.
-    void transform(PlaneKind kind, const float* samples, const DevicePlanePasses::SlotRange& slots);
     /// Makes the divisors of penalized steps over these planes.
     void find_divisors(const IndexRange& planes, const WalkTask& task);
     /// Calls work(planes, counted) for parts of the image planes. Planes that another walker counts
@@ -204,7 +202,7 @@ class FusedWalker final : public Walker {
           method_(problem.options.method) {}
 
   private:
-    struct Operations;
+    struct FusedWalkOperations;
 
     std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
     void upload(index_t k, const WalkTask& task) override;

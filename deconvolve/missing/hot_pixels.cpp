@@ -11,6 +11,7 @@
 #include "convolume/volume.hpp"
 #include "core/kernel_survey.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/estimates/constants.hpp"
 
 namespace convolume::deconvolve {
 
@@ -104,10 +105,8 @@ class AllowedNoise {
   public:
     // Pixels that are outliers already are not counted.
     AllowedNoise(const Neighborhoods& pixels, const std::vector<bool>& is_outlier) {
-        // An odd distance meets all columns of a camera.
-        constexpr std::size_t enough_samples = 1 << 17;
         const std::size_t count = pixels.means.size();
-        const std::size_t distance = count / enough_samples | 1;
+        const std::size_t distance = count / camera_pixels::enough_samples | 1;
         std::vector<float> dark;
         float most = -std::numeric_limits<float>::infinity();
         for (std::size_t i = 0; i < count; i += distance) {
@@ -116,7 +115,7 @@ class AllowedNoise {
             dark.push_back(mean);
             most = std::max(most, mean);
         }
-        if (dark.size() < enough) return;
+        if (dark.size() < camera_pixels::enough_of_group) return;
         const auto low = dark.begin() + static_cast<std::ptrdiff_t>(dark.size() / 100);
         std::nth_element(dark.begin(), low, dark.end());
         background_ = *low;
@@ -138,13 +137,6 @@ class AllowedNoise {
     float least() const { return *std::min_element(allowed_.begin(), allowed_.end()); }
 
   private:
-    // Deviations as rare as one in a hundred are seen, although fewer pixels are outliers. Noise
-    // whose tails fall off exponentially, slower than those of Poisson's and normal distributions,
-    // exceeds 5 times as much once in 10^10 pixels.
-    static constexpr double seen_share = 1e-2;
-    static constexpr float factor = 5;
-    static constexpr std::size_t enough = 1000;
-
     // Groups of few pixels are joined from the brightest on, so that the little noise of dark
     // pixels is not allowed for bright ones.
     void set_allowed(const std::array<std::vector<float>, brightness_groups>& deviations) {
@@ -153,13 +145,13 @@ class AllowedNoise {
         std::size_t end = brightness_groups;
         for (std::size_t g = brightness_groups; g-- > 0;) {
             joined.insert(joined.end(), deviations[g].begin(), deviations[g].end());
-            if (joined.size() < enough && g > 0) continue;
-            if (joined.size() >= enough) {
-                const auto at =
-                    static_cast<std::ptrdiff_t>(seen_share * static_cast<double>(joined.size()));
+            if (joined.size() < camera_pixels::enough_of_group && g > 0) continue;
+            if (joined.size() >= camera_pixels::enough_of_group) {
+                const auto at = static_cast<std::ptrdiff_t>(camera_pixels::seen_share *
+                                                            static_cast<double>(joined.size()));
                 std::nth_element(joined.begin(), joined.begin() + at, joined.end(),
                                  std::greater<>());
-                allowed = factor * joined[static_cast<std::size_t>(at)];
+                allowed = camera_pixels::factor * joined[static_cast<std::size_t>(at)];
                 // Pixels without any deviation say nothing of their noise.
                 if (!(allowed > 0)) allowed = std::numeric_limits<float>::infinity();
             }
@@ -180,9 +172,7 @@ std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness
                                  Outliers kind) {
     std::vector<index_t> found;
     std::vector<bool> is_outlier(pixels.means.size());
-    // Outliers make the noise look larger, until they are known.
-    constexpr int most_rounds = 4;
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < camera_pixels::most_rounds; ++round) {
         const AllowedNoise noise(pixels, is_outlier);
         if (!noise.is_known()) break;
         const std::size_t before = found.size();
@@ -224,15 +214,15 @@ void CameraPixels::add(const ConstImageView& planes, index_t first, const Missin
 }
 
 std::vector<index_t> CameraPixels::find() const {
-    constexpr index_t fewest_planes = 5;
     std::vector<float> means(pixels_.size());
     std::vector<bool> left_out(pixels_.size());
     std::vector<index_t> found;
     for (std::size_t i = 0; i < pixels_.size(); ++i) {
         const PixelSums& sums = pixels_[i];
         const bool is_hot = sums.hot_planes > sums.planes;
-        if (is_hot && sums.hot_planes >= fewest_planes) found.push_back(static_cast<index_t>(i));
-        left_out[i] = is_hot || sums.planes < fewest_planes;
+        if (is_hot && sums.hot_planes >= camera_pixels::fewest_planes)
+            found.push_back(static_cast<index_t>(i));
+        left_out[i] = is_hot || sums.planes < camera_pixels::fewest_planes;
         if (!left_out[i])
             means[i] = static_cast<float>(sums.values / static_cast<double>(sums.planes));
     }
@@ -256,9 +246,8 @@ PsfSharpness sharpness_of(const ConstImageView& psf) {
     const Shape3& shape = psf.shape;
     if (element_count(shape) == 0 || is_complex(psf.type)) return {};
     const int threads = thread_count(0);
-    // Tails of a PSF are too dim to be seen beside others.
-    constexpr double least_share = 1e-2;
-    const auto least = static_cast<float>(least_share * survey_kernel(psf, threads).most);
+    const auto least = static_cast<float>(deconvolve::camera_pixels::least_share_of_psf *
+                                          survey_kernel(psf, threads).most);
     constexpr double unlimited = std::numeric_limits<double>::infinity();
     std::vector<PsfSharpness> of_planes(static_cast<std::size_t>(shape.z));
     std::vector<Volume> of_threads(static_cast<std::size_t>(threads));

@@ -5,16 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "deconvolve/estimates/constants.hpp"
+
 namespace convolume::deconvolve {
 
 namespace {
-
-/// Least number of equal pixels in a row that count as a run. Normal noise of one gray level
-/// repeats a value so often once in two thousand pixels: the sum of the 8th powers of the values'
-/// probabilities.
-constexpr index_t least_run = 8;
-/// Most pixels of a margin.
-constexpr index_t most_margin = 8;
 
 // A run of equal pixels from (y, x) on, along y or x.
 struct Run {
@@ -26,8 +21,8 @@ struct Run {
 // are equal.
 template <class Use>
 void for_each_run(const Plane& plane, const Use& use) {
-    const index_t least_x = std::max<index_t>(2, std::min(least_run, plane.width));
-    const index_t least_y = std::max<index_t>(2, std::min(least_run, plane.height));
+    const index_t least_x = std::max<index_t>(2, std::min(no_data::least_run, plane.width));
+    const index_t least_y = std::max<index_t>(2, std::min(no_data::least_run, plane.height));
     std::vector<index_t> first(static_cast<std::size_t>(plane.width));  // row of each column's run
     for (index_t y = 0; y <= plane.height; ++y) {
         const float* const row = plane.pixels + y * plane.width;
@@ -68,18 +63,16 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     const auto [least, most] = std::minmax_element(plane.pixels, plane.pixels + plane.count());
     facts.most = *most;
     if (*least == *most) facts.constant = *least;
-    constexpr index_t samples = 4096;
-    const index_t stride = std::max<index_t>(1, plane.count() / samples);
+    const index_t stride = std::max<index_t>(1, plane.count() / no_data::samples);
     for (index_t i = 0; i < plane.count(); i += stride) facts.sample.push_back(plane.pixels[i]);
     std::sort(facts.sample.begin(), facts.sample.end());
     if (facts.constant) return;
 
     // Follows a step from pixel (y, x), of a value, outward.
     const auto step = [&](Borders& borders, index_t y, index_t x, index_t dy, index_t dx) {
-        constexpr std::size_t enough = 256;
         std::array<float, border_steps> outward{};
         const float value = plane.at(y, x);
-        if (borders.outward.size() >= enough) return;
+        if (borders.outward.size() >= no_data::enough_steps) return;
         for (float& pixel : outward) {
             y += dy;
             x += dx;
@@ -91,37 +84,34 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     };
     for_each_run(plane, [&](const Run& run) {
         // An image without noise may have runs of any number of values.
-        constexpr std::size_t most_values = 64;
         const float value = plane.at(run.y, run.x);
         if (value == known_to_be_missing) return;
-        if (facts.runs.size() >= most_values && !facts.runs.contains(value)) return;
+        if (facts.runs.size() >= no_data::most_values && !facts.runs.contains(value)) return;
         Borders& borders = facts.runs[value];
         borders.pixels += run.count;
         const index_t dy = run.is_along_y ? 1 : 0, dx = 1 - dy;
         const index_t last = run.count - 1;
         step(borders, run.y, run.x, -dy, -dx);
         step(borders, run.y + dy * last, run.x + dx * last, dy, dx);
-        for (index_t i = least_run / 2; i < run.count; i += least_run) {
+        for (index_t i = no_data::least_run / 2; i < run.count; i += no_data::least_run) {
             step(borders, run.y + dy * i, run.x + dx * i, -dx, -dy);
             step(borders, run.y + dy * i, run.x + dx * i, dx, dy);
         }
     });
 
     // Dark levels of rows and columns, from some of their pixels.
-    constexpr double dark_share = 0.25;
-    constexpr index_t enough = 128;
-    const index_t step_y = std::max<index_t>(1, plane.height / enough);
-    const index_t step_x = std::max<index_t>(1, plane.width / enough);
+    const index_t step_y = std::max<index_t>(1, plane.height / no_data::enough_of_line);
+    const index_t step_x = std::max<index_t>(1, plane.width / no_data::enough_of_line);
     std::vector<float> line;
     for (index_t y = 0; y < plane.height; ++y) {
         line.clear();
         for (index_t x = 0; x < plane.width; x += step_x) line.push_back(plane.at(y, x));
-        facts.levels[0].push_back(quantile(line, dark_share));
+        facts.levels[0].push_back(quantile(line, no_data::dark_share));
     }
     for (index_t x = 0; x < plane.width; ++x) {
         line.clear();
         for (index_t y = 0; y < plane.height; y += step_y) line.push_back(plane.at(y, x));
-        facts.levels[1].push_back(quantile(line, dark_share));
+        facts.levels[1].push_back(quantile(line, no_data::dark_share));
     }
 }
 
@@ -136,7 +126,6 @@ NoData NoDataSearch::find() const {
 // A plane of one value has no data if the nearest other plane rarely has the value: photons would
 // not leave out every pixel of a plane.
 void NoDataSearch::find_planes(NoData& found) const {
-    constexpr double most_share = 0.9;
     for (index_t z = 0; z < shape_.z; ++z) {
         const std::optional<float>& value = planes_[static_cast<std::size_t>(z)].constant;
         if (!value || *value == known_to_be_missing) continue;
@@ -150,7 +139,7 @@ void NoDataSearch::find_planes(NoData& found) const {
             const auto [begin, end] =
                 std::equal_range(near->sample.begin(), near->sample.end(), *value);
             if (static_cast<double>(end - begin) <=
-                most_share * static_cast<double>(near->sample.size()))
+                no_data::most_share_of_plane * static_cast<double>(near->sample.size()))
                 found.planes.push_back(z);
             break;
         }
@@ -161,13 +150,7 @@ void NoDataSearch::find_planes(NoData& found) const {
 // elsewhere. Around regions that a program has cut off at a level, or a camera at its largest
 // value, they come near to it; and where photons are few, the value is also found between others.
 void NoDataSearch::find_values(NoData& found) const {
-    constexpr double rare = 1e-2, never = 1e-5;  // shares of pixels elsewhere
     constexpr double half = 0.5;
-    constexpr float least_gap = 0.01F;  // of values without noise, which may be near to any other
-    // The first of four equal steps is the largest in one of four paths.
-    constexpr double most_jumps_by_chance = 0.5;
-    constexpr index_t fewest_pixels = 64;
-    constexpr std::size_t fewest_steps = 8;
     std::map<float, Borders> all;
     float most = -std::numeric_limits<float>::infinity();
     for (const PlaneFacts& plane : planes_) {
@@ -179,18 +162,16 @@ void NoDataSearch::find_values(NoData& found) const {
         }
     }
     for (const auto& [value, borders] : all) {
-        if (borders.pixels < fewest_pixels || borders.outward.size() < fewest_steps ||
-            value == most)
+        if (borders.pixels < no_data::fewest_pixels ||
+            borders.outward.size() < no_data::fewest_steps || value == most)
             continue;
         std::array<std::vector<float>, border_steps> away;
         for (const std::array<float, border_steps>& step : borders.outward)
             for (std::size_t i = 0; i < border_steps; ++i)
                 away[i].push_back(std::abs(step[i] - value));
-        // Interpolation mixes the nearest pixels with the value.
-        constexpr float mixed = 0.9F;
-        constexpr std::size_t most_grown = 2;
         std::size_t grown = 0;
-        while (grown < most_grown && median_of(away[grown]) < mixed * median_of(away[grown + 1]))
+        while (grown < no_data::most_grown &&
+               median_of(away[grown]) < no_data::mixed * median_of(away[grown + 1]))
             ++grown;
         std::vector<float> between_data;
         std::size_t jumps = 0;  // paths whose first step is their largest
@@ -206,13 +187,13 @@ void NoDataSearch::find_values(NoData& found) const {
         // 4.7 standard deviations of normal noise.
         constexpr double small = 0.1, large = 0.9;
         if (quantile(away[grown], small) > 2 * quantile(between_data, large))
-            found.values.push_back({value, static_cast<index_t>(grown), rare, 1});
+            found.values.push_back({value, static_cast<index_t>(grown), no_data::rare, 1});
         // Where light varies, most paths show the jump, and a value that no other pixel has, nor
         // nearly has, is not one of the recording, unless it is that of the background.
         else if (static_cast<double>(jumps) >
-                     most_jumps_by_chance * static_cast<double>(borders.outward.size()) &&
-                 quantile(away[grown], 0) > least_gap * median_of(away[grown]))
-            found.values.push_back({value, static_cast<index_t>(grown), never, half});
+                     no_data::most_jumps_by_chance * static_cast<double>(borders.outward.size()) &&
+                 quantile(away[grown], 0) > no_data::least_gap * median_of(away[grown]))
+            found.values.push_back({value, static_cast<index_t>(grown), no_data::never, half});
     }
 }
 
@@ -222,7 +203,7 @@ void NoDataSearch::find_values(NoData& found) const {
 void NoDataSearch::find_margins(NoData& found) const {
     for (std::size_t axis = 0; axis < 2; ++axis) {
         const index_t extent = axis == 0 ? shape_.y : shape_.x;
-        const index_t most = std::min(most_margin, extent / 4);
+        const index_t most = std::min(no_data::most_margin, extent / 4);
         std::vector<float> levels, of_planes;
         for (std::size_t i = 0; i < static_cast<std::size_t>(extent); ++i) {
             of_planes.clear();

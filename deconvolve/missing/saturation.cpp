@@ -5,6 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "deconvolve/estimates/constants.hpp"
+
 namespace convolume {
 
 bool is_full_scale(double value, PixelType type, std::optional<double> camera_maximum) {
@@ -42,11 +44,10 @@ void SaturationSearch::add(const Plane& plane) {
 
 std::optional<SaturatedPixels> SaturationSearch::find(PixelType type,
                                                       std::optional<double> camera_maximum) const {
-    constexpr index_t fewest = 10;       // fewer may be hot pixels
-    constexpr double noticeable = 1e-5;  // least share of saturated pixels
     const auto largest = static_cast<double>(largest_);
-    if (count_ < fewest ||
-        static_cast<double>(count_) < noticeable * static_cast<double>(pixels_) ||
+    if (count_ < camera_pixels::fewest_saturated ||
+        static_cast<double>(count_) <
+            camera_pixels::least_saturated * static_cast<double>(pixels_) ||
         !is_full_scale(largest, type, camera_maximum))
         return std::nullopt;
     return SaturatedPixels{largest, count_, {}};

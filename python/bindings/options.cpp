@@ -24,14 +24,6 @@ void bind_names(nb::module_& module, const char* name) {
     bound.def("__str__", [](Value value) { return name_of(value); });
 }
 
-/// Binds the type Literal["rl", …] of an enumeration's names, for signatures.
-template <Named Value>
-void bind_literal(nb::module_& module, const char* name) {
-    nb::list names;
-    for (const NamedValue<Value>& one : names_of<Value>) names.append(one.name);
-    module.attr(name) = nb::module_::import_("typing").attr("Literal")[nb::tuple(names)];
-}
-
 template <class... Structs>
 std::string keyword_in_tables(std::string_view option) {
     std::string found(option);
@@ -59,9 +51,7 @@ void bind_option_names(nb::module_& module) {
     bind_names<NanPolicy>(module, "NanPolicy");
     bind_names<KernelNormalization>(module, "KernelNormalization");
     bind_names<DeconvolveMethod>(module, "DeconvolveMethod");
-    bind_literal<DeconvolveMethod>(module, "DeconvolveMethodName");
     bind_names<Acceleration>(module, "Acceleration");
-    bind_literal<Acceleration>(module, "AccelerationName");
     bind_names<FilterMethod>(module, "FilterMethod");
     bind_names<PointPost>(module, "PointPost");
     bind_names<PeakPosition>(module, "PeakPosition");

@@ -7,15 +7,15 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from . import _core
-from ._core import AccelerationName as Acceleration
-from ._core import DeconvolveMethodName as Method
 from ._errors import InvalidArgument
 from ._iteration import Callback
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of
 from ._run import Devices, Progress, Resources, byte_size
 
+Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
 _OPEN = ("auto", "off", "error", "none")  # values that ask for nothing
+Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 
 class _ModelKeywords(Resources, total=False):

@@ -2,7 +2,7 @@
 """Tests of types, signatures, docstrings and docs/reference/options.json against the library's tables, which describe
 each option once.
 
-    python test_options.py    writes docs/reference/options.json
+    python test_options.py    writes docs/reference/options.json, and the type of the methods of deconvolution
 """
 
 import inspect
@@ -20,6 +20,7 @@ from convolume import _core, _correlation, _deconvolve_options, _filters, _optic
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "CorrelationOptions",
           "PsfOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
+KEYWORDS = Path(__file__).parents[1] / "convolume" / "_deconvolve_options.py"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
          convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
          convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
@@ -123,7 +124,19 @@ def test_empty_text_is_not_a_missing_value():
             convolume.Deconvolver((4, 4, 4), np.ones((1, 1, 1), np.float32), **{name: ""})
 
 
+def with_methods(text):
+    """Returns the source of the keywords of deconvolution with the library's methods in the type Method."""
+    methods = next(one["choices"] for one in _core.describe_options("DeconvolveOptions") if one["name"] == "method")
+    literal = f"Method = Literal[{', '.join(json.dumps(method) for method in methods)}]"
+    return re.sub(r"^Method = Literal\[.*\]$", literal, text, flags=re.MULTILINE)
+
+
+def test_type_of_methods_is_that_of_the_library():
+    assert KEYWORDS.read_text() == with_methods(KEYWORDS.read_text()), f"run {__file__}"
+
+
 if __name__ == "__main__":
     found = description()
-    DESCRIPTION.write_text(f'{{"tables": {lines_of(found["tables"], 2)},\n'
+    DESCRIPTION.write_text(f'{{"facts": {lines_of(found["facts"], 1)},\n"tables": {lines_of(found["tables"], 2)},\n'
                            f'"signatures": {lines_of(found["signatures"], 1)}}}\n')
+    KEYWORDS.write_text(with_methods(KEYWORDS.read_text()))
