@@ -2,9 +2,9 @@
 #pragma once
 // Richardson and Lucy with a penalty on the total variation, which keeps edges and removes noise:
 // Aᵀ1 + w √(Aᵀ1) ∂TV(x) replaces Aᵀ1. N. Dey et al., Microsc. Res. Tech. 69:260 (2006).
-// Its acceleration is the heavy ball (scaled_heavy_ball.hpp). The slope of the total variation changes its
-// sign in flat regions from step to step, so that consecutive changes hardly agree: the factor of
-// Biggs and Andrews, which is their product, would be near 0.
+// Its acceleration is the heavy ball (scaled_heavy_ball.hpp). The slope of the total variation
+// changes its sign in flat regions from step to step, so that consecutive changes hardly agree: the
+// factor of Biggs and Andrews, which is their product, would be near 0.
 
 #include "deconvolve/methods/scaled_heavy_ball.hpp"
 #include "deconvolve/variation.hpp"
