@@ -5,7 +5,7 @@
 #   scripts/fuzz.sh [HOURS [TARGET...]]
 # HOURS: time for each target, default 0.05. TARGET: one of those below; default all except command,
 # which needs a build of the whole library.
-#   tiff hdf5 npy wav raw  files
+#   tiff hdf5 npy mrc wav raw  files
 #   description bdv        descriptions in TIFF files; XML beside HDF5 files of BigDataViewer
 #   text psf command       options; parameters of a PSF; whole command lines, which are not run
 set -eu
@@ -13,7 +13,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 hours=${1:-0.05}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- tiff hdf5 npy wav raw description bdv text psf
+[ $# -gt 0 ] || set -- tiff hdf5 npy mrc wav raw description bdv text psf
 build=build/fuzz
 python=${CONVOLUME_PYTHON:-/usr/bin/python3}
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="${CXX:-clang++}" \

@@ -83,7 +83,8 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
         "contains the program: pip install 'convolume[zarr]'.");
     set_examples(*command, {"convolume process image.tif sharp.zarr --op deconvolve --psf psf.tif",
                             "convolume process --status sharp.zarr"});
-    command->add_option("SOURCE", "An image: OME-Zarr (path, https://, s3://), TIFF, HDF5, NPY");
+    command->add_option("SOURCE",
+                        "An image: OME-Zarr (path, https://, s3://), or a file of another format");
     command->add_option("TARGET", "OME-Zarr: a path or s3://bucket/name.zarr")->required();
     for (const ProcessOption& option : process_options) {
         CLI::Option* const added = *option.value == '\0'

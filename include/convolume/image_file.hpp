@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Image files: TIFF (plain, ImageJ, OME), HDF5, NPY. One reader and one writer interface serve all
-// formats. In this interface axes are always t, c, z, y, x.
+// Image files: TIFF (plain, ImageJ, OME), HDF5, NPY, MRC. One reader and one writer interface serve
+// all formats. In this interface axes are always t, c, z, y, x.
 
 #include <array>
 #include <cstdint>
@@ -57,8 +57,8 @@ struct MicroscopeMetadata {
 /// std::cout << io::to_string(metadata);
 /// @endcode
 struct CONVOLUME_API ImageMetadata {
-    std::string format;    ///< name such as "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5" or "NPY"
-    index_t frames = 1;    ///< number of times: extent along t
+    std::string format;  ///< name such as "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY" or "MRC"
+    index_t frames = 1;  ///< number of times: extent along t
     index_t channels = 1;  ///< number of channels: extent along c
     Shape3 shape;          ///< extents along z, y, x of one channel at one time
     PixelType type = PixelType::float32;
@@ -246,12 +246,13 @@ class CONVOLUME_API ImageWriter : public ImageSink {
 };
 
 /// Creates an image file under a temporary name beside `path`. The extension decides about the
-/// format:
+/// format. The library has these, and register_format() (image_format.hpp) adds others:
 ///
 ///     .ome.tif, .ome.tiff, .ome.tf2, .ome.tf8, .ome.btf   OME-TIFF
 ///     .tif, .tiff, .btf, .tf8                             ImageJ's TIFF, or TIFF with OME-XML
 ///     .h5, .hdf5, .h5:/dataset, .hdf5:/dataset            HDF5 (by default dataset /data)
 ///     .npy                                                NPY
+///     .mrc, .mrcs, .map                                   MRC
 ///
 /// ImageJ's TIFF holds uint8, uint16 and float32 without compression; other pixels are written with
 /// OME-XML. TIFF files from 4 GiB on are BigTIFF. Throws OutputExists, CannotCreate, IoError (no

@@ -63,12 +63,12 @@ struct ImageFormat {
 CONVOLUME_API void register_format(ImageFormat format);
 
 /// Returns the formats in the order of their registration, which begins with those of the library:
-/// TIFF, OME-TIFF, HDF5, BigDataViewer's XML, NPY. Their functions exist in every build; they throw
-/// Unavailable if the build lacks the library of the format.
+/// TIFF, OME-TIFF, HDF5, BigDataViewer's XML, NPY, MRC. Their functions exist in every build; they
+/// throw Unavailable if the build lacks the library of the format.
 CONVOLUME_API std::vector<ImageFormat> image_formats();
 
 /// Returns the usual endings of the formats that are written, as a text for people:
-/// ".tif, .ome.tif, .h5, .h5:/dataset or .npy".
+/// ".tif, .ome.tif, .h5, .h5:/dataset, .npy or .mrc".
 CONVOLUME_API std::string usual_image_endings();
 
 /// Ending of the name of an image file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in files (TIFF, HDF5, NPY, OME-Zarr). Their samples are read when they are indexed."""
+"""Images in files (TIFF, HDF5, NPY, MRC, OME-Zarr). Their samples are read when they are indexed."""
 
 import functools
 import os
@@ -36,7 +36,7 @@ def axes_of(metadata: Any) -> str:
 
 def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa: A001 (the usual name)
          level: int | None = None, missing: Literal["fill", "error"] = "fill", stack: str = "") -> Image:
-    """Opens an image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, or OME-Zarr.
+    """Opens an image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, MRC, or OME-Zarr.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class SaveKeywords(TypedDict, total=False):
 @with_keywords(SaveKeywords, defaults_of(SaveKeywords, overwrite=False, zarr_format=3))
 def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     """Writes an image to a file. The extension selects the format: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy,
-    .zarr.
+    .mrc, .zarr.
 
     The file has a temporary name until it is complete. In object stores (s3://) the metadata are written last.
 

@@ -28,6 +28,7 @@ import hdf5_writers  # noqa: F401
 import java_programs  # noqa: F401
 import java_readers  # noqa: F401
 import microscopy_writers  # noqa: F401
+import mrc_writers  # noqa: F401
 import python_writers  # noqa: F401
 import readers  # noqa: F401
 import tifffile_writers  # noqa: F401

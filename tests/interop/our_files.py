@@ -25,7 +25,7 @@ class OurFile:
 
 def write_our_files(command, folder):
     """Yields the files of all groups. A file that the command refuses to write is reported and left out."""
-    for extension in (".tif", ".ome.tif", ".h5", ".npy"):
+    for extension in (".tif", ".ome.tif", ".h5", ".npy", ".mrc"):
         yield from files_of_shapes(command, folder, extension)
     for extension in (".tif", ".ome.tif"):
         for dtype in ("uint8", "uint16", "float32"):
@@ -58,7 +58,7 @@ def write_our_zarr(folder):
 
 
 def files_of_shapes(command, folder, extension):
-    groups = ("arrays", "arrays") if extension in (".h5", ".npy") else ("shape", "type")
+    groups = ("arrays", "arrays") if extension in (".h5", ".npy", ".mrc") else ("shape", "type")
     for shape, counts in SHAPES.items():
         axes = shape.split()[0]
         specimen = make_specimen(axes, names=True, interval=2.5 if "T" in axes else None, **counts)

@@ -182,3 +182,16 @@ def read_h5py(path):
 @reader("NumPy", "numpy", ["numpy"], (".npy",))
 def read_numpy(path):
     return ProgramReading(np.load(path))
+
+
+@reader("mrcfile", "mrcfile", ["mrcfile"], (".mrc",))
+def read_mrcfile(path):
+    import mrcfile
+
+    if not mrcfile.validate(path):
+        raise ValueError("mrcfile finds faults in the header")
+    with mrcfile.open(path) as file:
+        axes = "TZYX" if file.is_volume_stack() else "ZYX"[3 - file.data.ndim:]
+        size = file.voxel_size
+        voxel = tuple(float(size[axis]) / 1e4 or None for axis in "zyx")
+        return ProgramReading(file.data.copy(), axes, voxel if "Z" in axes else (None, *voxel[1:]))

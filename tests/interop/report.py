@@ -11,7 +11,8 @@ from limits import known_limit_of
 BEGIN, END = "<!-- interop: begin -->", "<!-- interop: end -->"
 WORDS = {OK: "yes", NOTE: "yes", PIXELS: "pixels", REFUSED: "no", WRONG: "**wrong**"}
 GROUPS = {"shape": "Axes and metadata, not compressed", "type": "Pixel types, not compressed",
-          "compression": "Compression", "arrays": "HDF5 and NPY", "zarr": "OME-Zarr, written by the Python package"}
+          "compression": "Compression", "arrays": "HDF5, NPY and MRC",
+          "zarr": "OME-Zarr, written by the Python package"}
 
 
 def word_for(cell):

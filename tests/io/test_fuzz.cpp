@@ -59,14 +59,15 @@ int fuzz(const std::string& name, const std::vector<std::string>& files, int cou
     return readable;
 }
 
-std::vector<std::string> seeds(const std::string& name,
-                               const std::vector<io::Compression>& compressions) {
+std::vector<std::string> seeds(
+    const std::string& name, const std::vector<io::Compression>& compressions, index_t channels = 2,
+    const std::vector<PixelType>& types = {PixelType::uint8, PixelType::float32}) {
     const MemoryFolder folder;
     std::vector<std::string> files;
     for (const auto compression : compressions)
-        for (const auto type : {PixelType::uint8, PixelType::float32}) {
+        for (const auto type : types) {
             io::ImageMetadata m;
-            m.channels = 2;
+            m.channels = channels;
             m.shape = {3, 8, 5};
             m.type = type;
             m.voxel_size_um = {0.3, 0.1, 0.1};
@@ -85,6 +86,12 @@ using io::Compression;
 
 TEST_CASE("mutated NPY files do no harm", "[io][fuzz]") {
     CHECK(fuzz("a.npy", seeds("a.npy", {Compression::none}), 2000) > 0);
+}
+
+TEST_CASE("mutated MRC files do no harm", "[io][fuzz]") {
+    CHECK(fuzz("a.mrc",
+               seeds("a.mrc", {Compression::none}, 1, {PixelType::int8, PixelType::float32}),
+               4000) > 0);
 }
 
 #ifdef CONVOLUME_HAVE_TIFF

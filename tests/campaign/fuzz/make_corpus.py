@@ -20,7 +20,7 @@ except ImportError as error:
     sys.exit(77)
 
 root = sys.argv[1]
-for target in ("tiff", "hdf5", "npy", "wav", "raw", "description", "bdv", "text", "psf", "command"):
+for target in ("tiff", "hdf5", "npy", "mrc", "wav", "raw", "description", "bdv", "text", "psf", "command"):
     os.makedirs(os.path.join(root, target), exist_ok=True)
 
 
@@ -127,6 +127,14 @@ for number, packed in enumerate((
         file.write(zlib.decompress(base64.b64decode(packed)))
 for number, dtype in enumerate(("<u2", ">f4", "<f8", "<c8", "<i8")):
     np.save(seed_path("npy", f"{number}.npy"), samples.astype(dtype))
+for mode, order in ((0, "<"), (1, ">"), (2, "<"), (4, "<"), (6, ">"), (12, "<")):
+    header = np.zeros(256, f"{order}i4")
+    header[[0, 1, 2, 3, 7, 8, 9, 16, 17, 18, 22]] = 5, 4, 3, mode, 5, 4, 3, 1, 2, 3, 1
+    header[10:13] = np.array([10, 8, 6], f"{order}f4").view(f"{order}i4")
+    text = bytearray(header.tobytes())
+    text[208:214] = b"MAP " + (b"DD" if order == "<" else b"\x11\x11")
+    with open(seed_path("mrc", f"{mode}.mrc"), "wb") as file:
+        file.write(text + bytes(60 * {0: 1, 2: 4, 4: 8}.get(mode, 2)))
 for width in (1, 2, 3):
     with wave.open(seed_path("wav", f"{width}.wav"), "wb") as file:
         file.setparams((2, width, 48000, 0, "NONE", ""))
