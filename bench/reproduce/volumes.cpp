@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/compare/comparison.hpp"
+#include "cli/compare/result_errors.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/engine.hpp"

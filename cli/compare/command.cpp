@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "cli/app.hpp"
-#include "cli/compare/machine_context.hpp"
+#include "cli/compare/measurement.hpp"
 #include "cli/compare/report.hpp"
-#include "cli/compare/subject.hpp"
+#include "cli/compare/runner.hpp"
+#include "cli/doctor/machine.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
@@ -28,7 +30,7 @@ using Json = nlohmann::ordered_json;
 
 /// Problems to compare ways on: from files, or the random problems of a sweep.
 struct CompareInputs {
-    std::vector<std::unique_ptr<Subject>> subjects;
+    std::vector<Problem> problems;
     Json identity;  ///< checksums or sizes of the data, and options of the result
     std::vector<std::string> warnings;  ///< warnings about the files
 };
@@ -37,6 +39,17 @@ Json data_json(const Volume& volume) {
     return {{"shape", to_string(volume.shape(), "x")},
             {"type", to_string(volume.type())},
             {"checksum", checksum(volume)}};
+}
+
+StackFormat format_of(const Volume& volume) {
+    return {volume.shape(), volume.type()};
+}
+
+std::vector<Volume> pair_of(Volume first, Volume second) {
+    std::vector<Volume> both;
+    both.push_back(std::move(first));
+    both.push_back(std::move(second));
+    return both;
 }
 
 void check_memory(const std::string& file, index_t bytes, index_t limit_bytes) {
@@ -61,19 +74,6 @@ Volume read_image(const ImageCompareRequest& request, io::ImageReader& reader,
     return image;
 }
 
-void add_notes(const std::string& path, const io::ImageMetadata& image,
-               std::vector<std::string>& warnings) {
-    for (const std::string& note : image.notes)
-        warnings.push_back(message("\"", path, "\": ", note));
-}
-
-Json convolution_json(const Options& options) {
-    return {{"mode", to_string(options.mode)},
-            {"boundary", to_string(options.boundary)},
-            {"normalize", to_string(options.normalization)},
-            {"nan", to_string(options.nan)}};
-}
-
 Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
     const auto reader = io::open_signal(request.signal, request.signal_options);
     const io::SignalInfo& info = reader->info();
@@ -85,67 +85,94 @@ Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
     return signals;
 }
 
-/// Reads the files, or records the sizes of a sweep. Throws the errors of reading, OutOfMemory for
+void read_files(const ImageCompareRequest& request, Options& options, index_t limit_bytes,
+                CompareInputs& inputs) {
+    const auto reader = open_selected(request.image, request.selection);
+    Volume image = read_image(request, *reader, limit_bytes);
+    Timeline unused;
+    KernelFile kernel =
+        load_kernel(request.kernel, reader->metadata(), request.kernel_options, unused);
+    options.center = kernel.explicit_center();
+    inputs.identity["image"] = data_json(image);
+    inputs.identity["kernel"] = data_json(kernel.values);
+    inputs.identity["kernel center"] = to_string(options.center);
+    for (const auto& [path, notes] : {std::pair(&request.image, &reader->metadata().notes),
+                                      {&request.kernel, &kernel.metadata.notes}})
+        for (const std::string& note : *notes)
+            inputs.warnings.push_back(message("\"", *path, "\": ", note));
+    for (const std::string& warning : kernel.warnings) inputs.warnings.push_back(warning);
+    inputs.problems.push_back(image_problem(format_of(image), format_of(kernel.values), options,
+                                            reader->place_in_file({})));
+    inputs.problems.back().inputs = pair_of(std::move(image), std::move(kernel.values));
+}
+
+void read_files(const SignalCompareRequest& request, index_t limit_bytes, CompareInputs& inputs) {
+    std::vector<Volume> volumes;
+    volumes.push_back(read_signals(request, limit_bytes));
+    io::OpenSignalOptions filter_options;
+    filter_options.raw_type = request.signal_options.raw_type;
+    if (request.taps > 0) filter_options.raw_samples = request.taps;
+    Timeline unused;
+    std::vector<StackFormat> filters;
+    inputs.identity["signal"] = data_json(volumes.front());
+    inputs.identity["filters"] = Json::array();
+    for (FilterFile& file : read_filters(request.filter_files, filter_options, unused)) {
+        inputs.identity["filters"].push_back(data_json(file.taps));
+        filters.push_back(format_of(file.taps));
+        volumes.push_back(std::move(file.taps));
+    }
+    inputs.problems.push_back(signal_problem(format_of(volumes.front()), filters, request.options));
+    inputs.problems.back().inputs = std::move(volumes);
+}
+
+/// Reads the files, or makes the problems of a sweep. Throws the errors of reading, OutOfMemory for
 /// an input beyond `limit_bytes`, and InvalidArgument for files of several images.
-CompareInputs read_inputs(const ImageCompareRequest& request, index_t limit_bytes) {
+CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes) {
     CompareInputs inputs;
     Options options = request.options;
-    if (!request.sizes.empty()) {
-        for (const index_t size : request.sizes) {
-            const index_t kernel =
-                request.kernel_size > 0 ? request.kernel_size : std::max<index_t>(1, size / 4);
-            inputs.subjects.push_back(image_subject(size, kernel, request.seed, options));
-        }
-        inputs.identity["sizes"] = request.sizes;
-        inputs.identity["kernel size"] = request.kernel_size;
-        inputs.identity["seed"] = request.seed;
-    } else {
-        const auto reader = open_selected(request.image, request.selection);
-        Volume image = read_image(request, *reader, limit_bytes);
-        Timeline unused;
-        KernelFile kernel =
-            load_kernel(request.kernel, reader->metadata(), request.kernel_options, unused);
-        options.center = kernel.explicit_center();
-        inputs.identity["image"] = data_json(image);
-        inputs.identity["kernel"] = data_json(kernel.values);
-        inputs.identity["kernel center"] = to_string(options.center);
-        add_notes(request.image, reader->metadata(), inputs.warnings);
-        add_notes(request.kernel, kernel.metadata, inputs.warnings);
-        for (const std::string& warning : kernel.warnings) inputs.warnings.push_back(warning);
-        inputs.subjects.push_back(image_subject(std::move(image), std::move(kernel.values), options,
-                                                reader->place_in_file({})));
+    for (const index_t size : request.sizes) {
+        const index_t edge =
+            request.kernel_size > 0 ? request.kernel_size : std::max<index_t>(1, size / 4);
+        const Shape3 image{size, size, size}, kernel{edge, edge, edge};
+        Problem& problem = inputs.problems.emplace_back(
+            image_problem({image, PixelType::uint16}, {kernel, PixelType::float32}, options));
+        problem.size = size;
+        problem.make_inputs = [image, kernel, seed = request.seed] {
+            return pair_of(synthetic_image(image, seed), synthetic_kernel(kernel, seed + 1));
+        };
     }
-    inputs.identity["convolution"] = convolution_json(options);
+    if (request.sizes.empty())
+        read_files(request, options, limit_bytes, inputs);
+    else
+        inputs.identity = {
+            {"sizes", request.sizes}, {"kernel size", request.kernel_size}, {"seed", request.seed}};
+    inputs.identity["convolution"] = {{"mode", to_string(options.mode)},
+                                      {"boundary", to_string(options.boundary)},
+                                      {"normalize", to_string(options.normalization)},
+                                      {"nan", to_string(options.nan)}};
     return inputs;
 }
 
-CompareInputs read_inputs(const SignalCompareRequest& request, index_t limit_bytes) {
+CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes) {
     CompareInputs inputs;
     const FilterOptions& options = request.options;
-    if (!request.sizes.empty()) {
-        const index_t taps = request.taps > 0 ? request.taps : 257;
-        for (const index_t size : request.sizes)
-            inputs.subjects.push_back(
-                signal_subject(size, request.filters, taps, request.seed, options));
-        inputs.identity["sizes"] = request.sizes;
-        inputs.identity["filters"] = request.filters;
-        inputs.identity["taps"] = taps;
-        inputs.identity["seed"] = request.seed;
-    } else {
-        Volume signals = read_signals(request, limit_bytes);
-        io::OpenSignalOptions filter_options;
-        filter_options.raw_type = request.signal_options.raw_type;
-        if (request.taps > 0) filter_options.raw_samples = request.taps;
-        Timeline unused;
-        std::vector<Volume> filters;
-        inputs.identity["signal"] = data_json(signals);
-        inputs.identity["filters"] = Json::array();
-        for (FilterFile& file : read_filters(request.filter_files, filter_options, unused)) {
-            inputs.identity["filters"].push_back(data_json(file.taps));
-            filters.push_back(std::move(file.taps));
-        }
-        inputs.subjects.push_back(signal_subject(std::move(signals), std::move(filters), options));
+    const index_t taps = request.taps > 0 ? request.taps : 257;
+    for (const index_t size : request.sizes) {
+        Problem& problem = inputs.problems.emplace_back(
+            signal_problem({{1, 1, size}, PixelType::float32},
+                           {{{1, request.filters, taps}, PixelType::float32}}, options));
+        problem.size = size;
+        problem.make_inputs = [size, filters = request.filters, taps, seed = request.seed] {
+            return pair_of(synthetic_rows(1, size, seed), synthetic_rows(filters, taps, seed + 1));
+        };
     }
+    if (request.sizes.empty())
+        read_files(request, limit_bytes, inputs);
+    else
+        inputs.identity = {{"sizes", request.sizes},
+                           {"filters", request.filters},
+                           {"taps", taps},
+                           {"seed", request.seed}};
     inputs.identity["filtering"] = {
         {"mode", to_string(options.mode)},
         {"origin", message(static_cast<int>(options.origin.kind), ':', options.origin.index)},
@@ -164,11 +191,19 @@ std::string command_line() {
     return end == std::string::npos ? "convolume" : "convolume" + text.substr(end);
 }
 
+/// Returns the time now, such as "2026-01-31T12:00:00Z".
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char text[32];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
 /// Returns the default devices: the CPU, every GPU, and all GPUs together if there are several.
 std::vector<std::string> default_devices() {
     std::vector<std::string> devices{"cpu"};
-    EngineChoice any;
-    const std::vector<int> gpus = gpus_of(any);
+    const std::vector<int> gpus = gpus_of({});
     std::string together = "gpu:";
     for (const int gpu : gpus) {
         devices.push_back(message("gpu:", gpu));
@@ -190,52 +225,30 @@ Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
             {"fft", fft},
             {"repeats", request.repeats},
             {"time-limit", request.time_limit_s},
-            {"reference", to_string(request.reference)},
+            {"reference", request.reference},
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Returns callbacks that print progress: one updating line on a terminal, else one a problem.
-RunnerEvents progress_events(const Console& console, const CompareRequest& request,
-                             const ReportFolder& folder, const Comparison& comparison) {
-    const bool updating = stderr_is_terminal() && !console.quiet();
-    const char* const clear = "\r\033[K";
-    RunnerEvents events;
-    events.problem_begins = [&console, updating, clear](const ComparedProblem& problem) {
-        if (updating) console.out() << clear;
-        console.fact("problem", problem.name);
-    };
-    events.turn_begins = [&console, &request, updating, clear](const Way& way, int turn) {
-        const std::string text = message("turn ", turn, " of ", request.repeats, ", ", way.name());
-        if (updating)
-            console.out() << clear << text << std::flush;
-        else if (console.verbose())
-            console.text(text + '\n');
-    };
-    events.round_ends = [&console, &folder, &comparison, updating, clear] {
-        if (updating) console.out() << clear << std::flush;
-        if (comparison.has_measurements()) folder.save_data(comparison);
-    };
-    return events;
-}
-
-void print(const CompareRequest& request, const Comparison& comparison) {
-    if (request.run.json) return write_stdout(dump(to_json(comparison)));
+void print(const CompareRequest& request, const Json& report) {
+    if (request.run.json) return write_stdout(dump(report));
     if (request.run.verbosity == Verbosity::quiet) return;
     std::string text;
-    for (const ComparedProblem& problem : comparison.problems) {
-        text += message('\n', problem.name, "; reference: ", problem.reference, '\n');
-        const Table table = summary_table(problem, comparison.unit, comparison.repeats);
+    for (const Json& problem : report.at("problems")) {
+        text += message('\n', problem.at("name").get<std::string>(),
+                        "; reference: ", problem.at("reference").get<std::string>(), '\n');
+        const Table table = summary_table(report, problem);
         if (!table.rows.empty()) text += aligned_text(table);
-        for (const SkippedWay& entry : problem.left_out)
-            text += message("left out: ", entry.way.name(), ": ", entry.reason, '\n');
+        for (const Json& entry : problem.at("left_out"))
+            text += message("left out: ", entry.at("name").get<std::string>(), ": ",
+                            entry.at("reason").get<std::string>(), '\n');
     }
     write_stdout(text);
 }
 
-[[noreturn]] void end_interrupted(const ReportFolder& folder, const Comparison& comparison) {
-    if (!comparison.has_measurements()) throw Cancelled("interrupted; nothing was written");
-    folder.save_all(comparison);
-    const int finished = comparison.finished_ways();
+[[noreturn]] void end_interrupted(const ReportFolder& folder, const Json& report) {
+    if (!has_measurements(report)) throw Cancelled("interrupted; nothing was written");
+    folder.save_all(report);
+    const int finished = finished_ways(report);
     throw Interrupted(message(
         "interrupted; \"", folder.path(), "\" has a report of what was measured (", finished,
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
@@ -243,27 +256,31 @@ void print(const CompareRequest& request, const Comparison& comparison) {
 
 /// Throws if nothing was measured, or if an error is above the requested limit.
 void check_measurements(const CompareRequest& request, const ReportFolder& folder,
-                        const Comparison& comparison) {
-    if (!comparison.has_measurements())
+                        const Json& report) {
+    if (!has_measurements(report))
         throw Unavailable(message("no way could be measured; \"", folder.path(),
                                   "\" has the reasons, and --devices and --methods choose others"));
     if (!request.most_error) return;
-    const Measurement* worst = nullptr;
-    for (const ComparedProblem& problem : comparison.problems)
-        for (const Measurement& way : problem.measured) {
-            if (!way.errors)
+    std::string worst;
+    double largest = -1;
+    for (const Json& problem : report.at("problems"))
+        for (const Json& way : problem.at("ways")) {
+            if (way.at("errors").is_null())
                 throw OutOfMemory(sentence(
-                    "errors of ", problem.name, " are unknown (reference: ", problem.reference,
+                    "errors of ", problem.at("name").get<std::string>(),
+                    " are unknown (reference: ", problem.at("reference").get<std::string>(),
                     "), so that ", OptionName{"--fail-if-error-above"}, " cannot be answered"));
-            if (worst == nullptr || way.errors->relative_largest > worst->errors->relative_largest)
-                worst = &way;
+            const Json& error = way.at("errors").at("relative_linf");
+            const double value = error.is_null() ? HUGE_VAL : error.get<double>();
+            if (value <= largest) continue;
+            largest = value;
+            worst = way.at("name");
         }
-    if (worst->errors->relative_largest > *request.most_error)
-        throw ErrorTooLarge(message("the relative L∞ error of ", worst->way.name(), " is ",
-                                    format_number(worst->errors->relative_largest, 3),
-                                    ", above the ", format_number(*request.most_error),
-                                    " of --fail-if-error-above; \"", folder.path(),
-                                    "\" has the report"));
+    if (largest > *request.most_error)
+        throw ErrorTooLarge(
+            message("the relative L∞ error of ", worst, " is ", format_number(largest, 3),
+                    ", above the ", format_number(*request.most_error),
+                    " of --fail-if-error-above; \"", folder.path(), "\" has the report"));
 }
 
 template <class Request>
@@ -272,46 +289,51 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const InterruptGuard interrupt;
     const ReportFolder folder(request.output, request.overwrite, request.resume);
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
-    CompareInputs inputs = read_inputs(request, limit_bytes);
+    const CompareInputs inputs = inputs_of(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
     WayOptionLists lists = request.option_lists;
     if (lists.devices.empty()) lists.devices = default_devices();
     const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};
-    const MachineContext machine = machine_context(use_gpus);
+    const Json machine = machine_json(use_gpus);
+    Json identity{{"version", version},
+                  {"kind", kind},
+                  {"processor", machine.at("processor")},
+                  {"threads", machine.at("threads")}};
+    identity.update(inputs.identity);
+    identity["options"] = options_json(request, lists);
 
-    Comparison comparison;
-    comparison.identity = {{"version", version},
-                           {"kind", kind},
-                           {"processor", machine.json.at("processor")},
-                           {"threads", machine.json.at("threads")}};
-    comparison.identity.update(inputs.identity);
-    comparison.identity["options"] = options_json(request, lists);
-    if (auto before = folder.comparison_to_resume(comparison.identity)) {
-        comparison = std::move(*before);
-        console.fact("resume", message(comparison.finished_ways(), " ways are finished in \"",
+    Json report;
+    if (auto before = folder.report_to_resume(identity)) {
+        report = std::move(*before);
+        console.fact("resume", message(finished_ways(report), " ways are finished in \"",
                                        folder.path(), '"'));
     } else {
-        comparison.software = software_name();
-        comparison.date = utc_now();
-        comparison.command = command_line();
-        comparison.unit = unit;
-        comparison.repeats = request.repeats;
-        comparison.machine = machine.json;
+        report = {{"convolume", software_name()},
+                  {"format", comparison_format},
+                  {"date", utc_now()},
+                  {"command", command_line()},
+                  {"finished", false},
+                  {"repeats", request.repeats},
+                  {"unit", unit},
+                  {"machine", machine},
+                  {"identity", identity},
+                  {"problems", Json::array()}};
     }
-    const RunnerSettings settings{combinations(lists), request.repeats, request.time_limit_s,
-                                  limit_bytes, request.reference};
-    const RunnerEvents events = progress_events(console, request, folder, comparison);
+    const auto save = [&] {
+        if (has_measurements(report)) folder.save_data(report);
+    };
     try {
-        run_comparison(inputs.subjects, settings, machine.links, comparison, events,
-                       interrupt.stop());
+        run_comparison(inputs.problems,
+                       {combinations(lists), request.repeats, request.time_limit_s, limit_bytes,
+                        request.reference},
+                       report, console, save, interrupt.stop());
     } catch (const Cancelled&) {
-        if (stderr_is_terminal() && !console.quiet()) console.out() << "\r\033[K";
-        end_interrupted(folder, comparison);
+        end_interrupted(folder, report);
     }
-    folder.save_all(comparison);
-    print(request, comparison);
+    folder.save_all(report);
+    print(request, report);
     console.fact("report", folder.path() + "/report.json, report.md");
-    check_measurements(request, folder, comparison);
+    check_measurements(request, folder, report);
 }
 
 }  // namespace

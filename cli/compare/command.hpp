@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/compare/runner.hpp"
 #include "cli/compare/way.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
@@ -26,7 +25,7 @@ struct CompareRequest {
     int repeats = 3;
     double time_limit_s = 60;
     std::optional<index_t> max_host_bytes;
-    ReferenceKind reference = ReferenceKind::automatic;
+    std::string reference = "auto";    ///< "auto", "direct", "fft" or "none"
     std::optional<double> most_error;  ///< largest accepted relative L∞ error
     bool overwrite = false;
     bool resume = false;

@@ -5,7 +5,6 @@
 
 #include "cli/app.hpp"
 #include "cli/compare/command.hpp"
-#include "cli/compare/runner.hpp"
 #include "cli/compare/way.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
@@ -43,6 +42,13 @@ double parse_limit(std::string_view option, const std::string& text, double most
         throw InvalidArgument(
             message(option, " is a number from 0 to ", most, ", not \"", text, "\"; correct it"));
     return value;
+}
+
+std::string parse_reference(const std::string& text) {
+    for (const char* name : {"auto", "direct", "fft", "none"})
+        if (text == name) return text;
+    throw InvalidArgument(message("--reference is auto, direct, fft or none, not \"", text,
+                                  "\"; choose one of these"));
 }
 
 void add_ways(CLI::App& app, CompareRequest& request) {
@@ -133,7 +139,7 @@ void check_request(const CompareRequest& request, bool no_files, bool all_files,
         throw InvalidArgument("both files and --sizes were given; leave out one of them");
     if (request.output.empty())
         throw InvalidArgument("no folder was named for the report; give -o REPORT_DIR");
-    if (request.most_error && request.reference == ReferenceKind::none)
+    if (request.most_error && request.reference == "none")
         throw InvalidArgument(
             "--fail-if-error-above needs a reference; leave out --reference none");
 }

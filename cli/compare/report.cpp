@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/compare/measurement.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -16,6 +17,8 @@ namespace convolume::cli {
 namespace fs = std::filesystem;
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// JSON whose comparison, unlike that of ordered_json, ignores the order of names.
 using UnorderedJson = nlohmann::json;
@@ -33,8 +36,6 @@ std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
         }
     return {};
 }
-
-constexpr const char* page_title = "Comparison by convolume";
 
 std::string markdown_cell(const std::string& text) {
     std::string cell;
@@ -60,20 +61,65 @@ std::string markdown_table(const Table& table) {
 }
 
 /// Returns the sentences with which the page begins: what was compared and how.
-std::vector<std::string> introduction(const Comparison& comparison) {
-    std::vector<std::string> lines{message(
-        "A way is one combination of device, method, precision and the other lists that were "
-        "named. Every way solves the same problems, from memory to memory, in turns: each way "
-        "once, then each way again, ",
-        comparison.repeats, comparison.repeats == 1 ? " turn in all. " : " turns in all. ",
-        "A turn makes the plan, executes it once without measuring, and executes it again. "
-        "Times are medians of the last; the spread is (slowest − fastest) / median.")};
-    if (!comparison.finished)
-        lines.push_back("This comparison was interrupted: what follows is what was finished.");
-    return lines;
+std::string introduction(const Json& report) {
+    const int repeats = report.at("repeats");
+    std::string text = message(
+        "# Comparison by convolume\n\nA way is one combination of device, method, precision and "
+        "the "
+        "other lists that were named. Every way solves the same problems, from memory to memory, "
+        "in turns: each way once, then each way again, ",
+        repeats, repeats == 1 ? " turn in all. " : " turns in all. ",
+        "A turn makes the plan, executes it once without measuring, and executes it again. Times "
+        "are medians of the last; the spread is (slowest − fastest) / median.\n\n");
+    if (!report.at("finished").get<bool>())
+        text += "This comparison was interrupted: what follows is what was finished.\n\n";
+    return text;
 }
 
 }  // namespace
+
+bool has_measurements(const Json& report) {
+    const Json& problems = report.at("problems");
+    return std::any_of(problems.begin(), problems.end(),
+                       [](const Json& problem) { return !problem.at("ways").empty(); });
+}
+
+int finished_ways(const Json& report) {
+    int count = 0;
+    for (const Json& problem : report.at("problems"))
+        for (const Json& way : problem.at("ways")) count += way.at("finished").get<bool>();
+    return count;
+}
+
+std::string markdown_page(const Json& report) {
+    std::string text = introduction(report);
+    for (const Json& problem : report.at("problems")) {
+        text += message("## ", markdown_cell(problem.at("name")), "\n\n");
+        for (const Table& table : tables_of(report, problem))
+            text += message("### ", table.title, "\n\n", markdown_table(table));
+    }
+    text += "## Machine\n\n" + markdown_table(machine_table(report));
+    text.pop_back();
+    return text;
+}
+
+Json parse_report(const std::string& text, const std::string& file) {
+    try {
+        Json report = Json::parse(text);
+        if (report.at("format") != comparison_format || !report.at("identity").is_object())
+            throw BadData(message('"', file, "\" has another format"));
+        // Edited turns change medians. Reading all figures finds those that are damaged.
+        for (Json& problem : report.at("problems"))
+            for (Json& way : problem.at("ways"))
+                summarize(way, problem.at("work"), report.at("repeats"));
+        static_cast<void>(markdown_page(report));
+        return report;
+    } catch (const Json::exception&) {
+        throw BadData(message("\"", file,
+                              "\" is not a report of convolume compare, or is damaged; "
+                              "give --overwrite to start anew"));
+    }
+}
 
 ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
     : path_(std::move(path)), resume_(resume) {
@@ -93,8 +139,7 @@ ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
                                    parent.string(), "\" does not exist; create it first"));
 }
 
-std::optional<Comparison> ReportFolder::comparison_to_resume(
-    const nlohmann::ordered_json& identity) const {
+std::optional<Json> ReportFolder::report_to_resume(const Json& identity) const {
     std::error_code error;
     if (!resume_ || !fs::exists(path_, error)) return std::nullopt;
     std::ifstream in(file("report.json"), std::ios::binary);
@@ -102,42 +147,29 @@ std::optional<Comparison> ReportFolder::comparison_to_resume(
         throw InputNotFound(message("\"", path_,
                                     "\" has no report.json to go on with; give "
                                     "--overwrite to start anew"));
-    const std::string text(std::istreambuf_iterator<char>(in), {});
-    Comparison comparison = comparison_of(text, file("report.json"));
+    Json report =
+        parse_report(std::string(std::istreambuf_iterator<char>(in), {}), file("report.json"));
     const std::string differs =
-        difference(UnorderedJson(comparison.identity), UnorderedJson(identity));
+        difference(UnorderedJson(report.at("identity")), UnorderedJson(identity));
     if (!differs.empty())
         throw InvalidArgument(message("the comparison in \"", path_, "\" is another one (", differs,
                                       "); repeat its options, or give --overwrite to start anew"));
-    comparison.finished = false;
-    return comparison;
+    report["finished"] = false;
+    return report;
 }
 
-void ReportFolder::save_data(const Comparison& comparison) const {
+void ReportFolder::save_data(const Json& report) const {
     std::error_code error;
     fs::create_directory(path_, error);
     if (error)
         throw CannotCreate(message("cannot create the folder \"", path_, "\" (", error.message(),
                                    "); choose another"));
-    io::write_whole_file(file("report.json"), dump(to_json(comparison)));
+    io::write_whole_file(file("report.json"), dump(report));
 }
 
-void ReportFolder::save_all(const Comparison& comparison) const {
-    save_data(comparison);
-    io::write_whole_file(file("report.md"), markdown_page(comparison));
-}
-
-std::string markdown_page(const Comparison& comparison) {
-    std::string text = message("# ", page_title, "\n\n");
-    for (const std::string& line : introduction(comparison)) text += line + "\n\n";
-    for (const ComparedProblem& problem : comparison.problems) {
-        text += message("## ", markdown_cell(problem.name), "\n\n");
-        for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))
-            text += message("### ", table.title, "\n\n", markdown_table(table));
-    }
-    text += "## Machine\n\n" + markdown_table(machine_table(comparison));
-    text.pop_back();
-    return text;
+void ReportFolder::save_all(const Json& report) const {
+    save_data(report);
+    io::write_whole_file(file("report.md"), markdown_page(report));
 }
 
 }  // namespace convolume::cli

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The report of a comparison: a folder with a Markdown page and JSON. Also declares the tables of
-// the page.
+// The report of a comparison: a folder with a Markdown page and JSON. The JSON holds everything
+// that the page shows; runner.hpp adds the figures.
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/compare/comparison.hpp"
-
 namespace convolume::cli {
 
-/// Returns the content of report.json. Infinite and unknown figures are null.
-nlohmann::ordered_json to_json(const Comparison& comparison);
-
-/// Returns the comparison in the text of a report.json, for --resume. Throws BadData that names
-/// `file` if `text` is no such report.
-Comparison comparison_of(const std::string& text, const std::string& file);
+/// The value of "format" in report.json.
+inline constexpr const char* comparison_format = "convolume comparison 1";
 
 /// A table of text cells.
 struct Table {
@@ -27,17 +21,32 @@ struct Table {
     std::string note{};  ///< note below the table; may be empty
 };
 
-/// Returns the most important figures of every way, one row each.
-Table summary_table(const ComparedProblem& problem, const std::string& unit, int repeats);
+/// Returns the most important figures of every way of a problem, one row each.
+Table summary_table(const nlohmann::ordered_json& report, const nlohmann::ordered_json& problem);
 
 /// Returns all tables of a problem that have rows.
-std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& unit, int repeats);
+std::vector<Table> tables_of(const nlohmann::ordered_json& report,
+                             const nlohmann::ordered_json& problem);
 
 /// Returns the table of processor, memory, GPUs and versions: label and text.
-Table machine_table(const Comparison& comparison);
+Table machine_table(const nlohmann::ordered_json& report);
 
 /// Returns the table as text for the terminal, with columns aligned by spaces.
 std::string aligned_text(const Table& table);
+
+std::string markdown_page(const nlohmann::ordered_json& report);
+
+/// Returns the text of an error figure: "infinite" for null, which stands for infinity.
+std::string error_text(const nlohmann::ordered_json& figure);
+
+/// Returns true if any way was measured.
+bool has_measurements(const nlohmann::ordered_json& report);
+/// Returns the number of ways, of all problems, that have all their turns.
+int finished_ways(const nlohmann::ordered_json& report);
+
+/// Parses the text of a report.json, for --resume. Throws BadData that names `file` if `text` is no
+/// such report.
+nlohmann::ordered_json parse_report(const std::string& text, const std::string& file);
 
 /// The folder of a report.
 class ReportFolder {
@@ -46,15 +55,16 @@ class ReportFolder {
     /// CannotCreate if `path` is a file or its parent does not exist.
     ReportFolder(std::string path, bool overwrite, bool resume);
 
-    /// Returns the comparison to resume; nothing if the folder does not exist yet. Throws
-    /// InputNotFound or BadData for folders without a report, and InvalidArgument that names the
-    /// difference if inputs, options, version or machine are others than in the report.
-    std::optional<Comparison> comparison_to_resume(const nlohmann::ordered_json& identity) const;
+    /// Returns the report to resume; nothing if the folder does not exist yet. Throws InputNotFound
+    /// or BadData for folders without a report, and InvalidArgument that names the difference if
+    /// inputs, options, version or machine are others than in the report.
+    std::optional<nlohmann::ordered_json> report_to_resume(
+        const nlohmann::ordered_json& identity) const;
 
     /// Creates the folder, and writes report.json alone, which --resume needs.
-    void save_data(const Comparison& comparison) const;
+    void save_data(const nlohmann::ordered_json& report) const;
     /// Writes all files of the report.
-    void save_all(const Comparison& comparison) const;
+    void save_all(const nlohmann::ordered_json& report) const;
 
     const std::string& path() const { return path_; }
 
@@ -64,7 +74,5 @@ class ReportFolder {
     std::string path_;
     bool resume_;
 };
-
-std::string markdown_page(const Comparison& comparison);
 
 }  // namespace convolume::cli

@@ -34,6 +34,12 @@ EngineChoice Way::engines() const {
     return engines;
 }
 
+nlohmann::ordered_json to_json(const Way& way) {
+    return {{"name", way.name()},     {"device", way.device},     {"method", way.method},
+            {"parts", way.parts},     {"segment", way.segment},   {"precision", way.precision},
+            {"threads", way.threads}, {"fft", to_string(way.fft)}};
+}
+
 std::vector<Way> combinations(const WayOptionLists& lists) {
     const std::vector<int> chosen_parts{0};
     const std::vector<index_t> chosen_segment{0};

@@ -2,6 +2,7 @@
 #pragma once
 // One way to solve a problem, and the lists of `convolume compare` whose combinations are the ways.
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,9 @@ struct Way {
     /// Returns a name such as "cpu dif 4 parts float32 2 threads", without automatic values.
     std::string name() const;
     EngineChoice engines() const;
-    friend bool operator==(const Way&, const Way&) = default;
 };
+/// Returns the members of a way and its name, which tells it from all others.
+nlohmann::ordered_json to_json(const Way& way);
 
 /// The lists of the command line whose combinations are the ways.
 struct WayOptionLists {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `convolume doctor`: features of the build, hardware of the machine, and speed of its memory.
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,17 +21,13 @@ namespace convolume::cli {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string value_text(double value, bool per_second) {
     constexpr int digits = 3;
     if (per_second) return format_number(value / 1e9, digits) + " GB/s";
     if (value >= 1e-3) return format_number(value, digits) + " s";
     return format_number(value * 1e9, digits) + " ns";
-}
-
-/// Returns "measured on this machine, …", or how to measure it.
-std::string one_line(const Calibration& calibration) {
-    return calibration.measured ? message("measured on this machine, kept in ", calibration.file)
-                                : "built in; convolume doctor --calibrate measures this machine";
 }
 
 /// Returns a table of the rates that predictions use, beside the built-in rates.
@@ -51,70 +46,82 @@ std::string to_text(const Calibration& calibration) {
     return text.str();
 }
 
-nlohmann::ordered_json calibration_json(const Calibration& calibration) {
-    nlohmann::ordered_json rates;
-    for (const CalibratedRate& rate : calibration.rates)
-        rates[rate.name] = {{"used", rate.used}, {"built_in", rate.built_in}};
-    return {{"machine", calibration.machine},
-            {"file", calibration.file},
-            {"measured", calibration.measured},
-            {"rates", rates}};
+std::string gigabytes_a_second(const Json& bytes_per_s) {
+    return format_number(bytes_per_s.get<double>() / 1e9, 4) + " GB/s";
 }
 
-struct MachineDiagnosis {
-    std::vector<Feature> features = built_features();
-    int processors = processor_count();
-    index_t memory_bytes = total_memory_bytes();
-    HostResources host = host_resources();
-    std::string cache = cache_folder();
-    Calibration calibration = current_calibration();
-    GpuDiagnosis gpu = diagnose_gpus();
-    double copy_bytes_per_s = measure_copy_bandwidth(host);
-};
-
-nlohmann::ordered_json diagnosis_json(const MachineDiagnosis& diagnosis) {
-    nlohmann::ordered_json features;
-    for (const Feature& feature : diagnosis.features)
-        features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
-    nlohmann::ordered_json json = versioned_json();
-    json["compiler"] = CONVOLUME_COMPILER;
-    json["features"] = features;
-    json["processor"] = diagnosis.host.processor;
-    json["processors"] = diagnosis.processors;
-    json["threads"] = diagnosis.host.threads;
-    json["thread_backend"] = diagnosis.host.thread_backend;
-    json["host_memory_bytes"] = diagnosis.memory_bytes;
-    json["host_memory_available_bytes"] = diagnosis.host.available_bytes;
-    json["host_memory_limited_by"] = diagnosis.host.memory_limited_by;
-    json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
-    json["cache_folder"] = diagnosis.cache;
-    json["calibration"] = calibration_json(diagnosis.calibration);
-    json["cuda"] = to_json(diagnosis.gpu);
-    return json;
+std::string memory_text(const Json& bytes) {
+    return format_bytes(bytes.get<index_t>());
 }
 
-std::string to_text(const MachineDiagnosis& diagnosis) {
+std::string word(const Json& json) {
+    return json.is_null() ? "" : json.get<std::string>();
+}
+
+std::string device_text(const Json& device) {
+    std::string text =
+        message(word(device["name"]), ", compute capability ", word(device["compute_capability"]),
+                ", ", memory_text(device["memory_bytes"]), ", ", memory_text(device["free_bytes"]),
+                " free, PCI ", word(device["pci"]));
+    if (device.contains("why_unusable"))
+        return message(text, "; not used: ", word(device["why_unusable"]));
+    if (!device["peers"].empty()) text += ", reaches";
+    for (const Json& peer : device["peers"]) text += message(" gpu:", peer.get<int>());
+    return text;
+}
+
+/// Calls fact(label, text) for each line about CUDA and its devices.
+template <class Fact>
+void report_cuda(const Json& cuda, const Fact& fact) {
+    if (!cuda["runtime"].is_null())
+        fact("CUDA versions", message("runtime ", word(cuda["runtime"]), ", driver ",
+                                      cuda["driver"].is_null() ? "none" : word(cuda["driver"])));
+    for (const Json& device : cuda["devices"]) {
+        fact(message("gpu:", device["number"].get<int>()), device_text(device));
+        if (device.contains("bytes_per_s")) {
+            const Json& rates = device["bytes_per_s"];
+            fact("", message("host to device ", gigabytes_a_second(rates["host_to_device"]),
+                             ", device to host ", gigabytes_a_second(rates["device_to_host"]),
+                             ", both ", gigabytes_a_second(rates["both"]), "; copy on the device ",
+                             gigabytes_a_second(rates["device_copy"]), ", read plus written"));
+        }
+        if (device.contains("not_measured")) fact("", word(device["not_measured"]));
+    }
+    if (cuda.contains("upload_bytes_per_s"))
+        fact("GPU uploads",
+             message(gigabytes_a_second(cuda["upload_bytes_per_s"]["one"]), " to one, ",
+                     gigabytes_a_second(cuda["upload_bytes_per_s"]["all"]), " to all at once"));
+    if (!cuda["transfer_gate"].is_null())
+        fact("transfer gate", message("auto is ", word(cuda["transfer_gate"]), " here"));
+}
+
+std::string to_text(const Json& machine) {
     TextStream text;
     const auto fact = [&text](std::string label, const std::string& value) {
         label.resize(16, ' ');
         text << label << value << '\n';
     };
     fact("convolume", version);
-    fact("compiler", CONVOLUME_COMPILER);
-    for (const Feature& feature : diagnosis.features) fact(feature.name, feature.state);
-    fact("processor", diagnosis.host.processor);
-    fact("threads", message(diagnosis.host.threads, " of ", diagnosis.processors,
-                            " processors, backend ", diagnosis.host.thread_backend));
-    fact("host memory", message(format_bytes(diagnosis.memory_bytes), ", ",
-                                format_bytes(diagnosis.host.available_bytes), " available by ",
-                                diagnosis.host.memory_limited_by));
-    fact("memory copy",
-         message(format_number(diagnosis.copy_bytes_per_s / 1e9), " GB/s, read plus written"));
-    fact("cache folder", diagnosis.cache.empty()
+    fact("compiler", word(machine["compiler"]));
+    for (const auto& [name, feature] : machine["features"].items())
+        fact(name, word(feature["state"]));
+    fact("processor", word(machine["processor"]));
+    fact("threads", message(machine["threads"].get<int>(), " of ", machine["processors"].get<int>(),
+                            " processors, backend ", word(machine["thread_backend"])));
+    fact("host memory", message(memory_text(machine["host_memory_bytes"]), ", ",
+                                memory_text(machine["host_memory_available_bytes"]),
+                                " available by ", word(machine["host_memory_limited_by"])));
+    fact("memory copy", message(format_number(machine["copy_bytes_per_s"].get<double>() / 1e9),
+                                " GB/s, read plus written"));
+    fact("cache folder", machine["cache_folder"] == ""
                              ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
-                             : diagnosis.cache);
-    fact("predictions", one_line(diagnosis.calibration));
-    for (const auto& [label, value] : report_lines(diagnosis.gpu)) fact(label, value);
+                             : word(machine["cache_folder"]));
+    const Json& calibration = machine["calibration"];
+    fact("predictions",
+         calibration["measured"].get<bool>()
+             ? message("measured on this machine, kept in ", word(calibration["file"]))
+             : "built in; convolume doctor --calibrate measures this machine");
+    report_cuda(machine["cuda"], fact);
     return text.str();
 }
 
@@ -143,12 +150,12 @@ void add_doctor_command(CLI::App& app, Action& action) {
         action = [request] {
             if (request->calibrate) {
                 const Calibration measured = convolume::calibrate(request->folder);
-                nlohmann::ordered_json json = versioned_json();
+                Json json = versioned_json();
                 json["calibration"] = calibration_json(measured);
                 return write_stdout(request->json ? dump(json) : to_text(measured));
             }
-            const MachineDiagnosis diagnosis;
-            write_stdout(request->json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
+            const Json machine = machine_json();
+            write_stdout(request->json ? dump(machine) : to_text(machine));
         };
     });
 }

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/compare/command.hpp"
-#include "cli/compare/comparison.hpp"
+#include "cli/compare/measurement.hpp"
 #include "cli/compare/report.hpp"
+#include "core/order_statistics.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
@@ -17,35 +19,50 @@ using namespace convolume::cli;
 
 namespace {
 
-/// Returns a comparison with one measured way of a problem of 1000 voxels.
-Comparison small_comparison() {
-    Measurement way;
-    way.way = {"cpu", "dif", 4, 0, "float32", 2};
-    way.plan = "dif, 4 parts";
-    way.predicted_s = 0.5;
-    way.turns = {{0.1, 0.3, 0.2, {{"convolve", 0.15}}}, {0.1, 0.4, 0.4, {{"convolve", 0.35}}}};
-    way.memory.counted_host = 4096;
-    way.memory.resident_host = 8192;
-    way.errors = ResultErrors{1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0};
-    ComparedProblem problem;
-    problem.name = "10×10×10 * 3×3×3 <&|";
-    problem.work = 1000;
-    problem.reference = "direct sums";
-    problem.measured.push_back(way);
-    way.way.method = "tiled";
-    way.errors->psnr_db = std::numeric_limits<double>::infinity();
-    way.turns.pop_back();
-    problem.measured.push_back(way);
-    problem.left_out.push_back({{"gpu:0", "auto", 0, 0, "float32", 0}, "there is no GPU"});
-    problem.pairs.push_back({"a", "b", 1e-7});
-    Comparison comparison;
-    comparison.software = "convolume 0";
-    comparison.unit = "voxel";
-    comparison.repeats = 2;
-    comparison.machine = {{"processor", "a CPU"}, {"processors", 2}};
-    comparison.identity = {{"version", "0"}};
-    comparison.problems.push_back(problem);
-    return comparison;
+using Json = nlohmann::ordered_json;
+
+/// Returns a report with two ways, of which one is finished, on a problem of 1000 voxels.
+Json small_report() {
+    const auto turn = [](double first_s, double seconds) {
+        return Json{{"plan_s", 0.1},
+                    {"first_s", first_s},
+                    {"seconds", seconds},
+                    {"phases", {{"convolve", seconds - 0.05}}}};
+    };
+    Json finished = unmeasured({"cpu", "dif", 4, 0, "float32", 2});
+    finished["plan"] = "dif, 4 parts";
+    finished["predicted_s"] = 0.5;
+    finished["memory_bytes"]["host_counted"] = 4096;
+    finished["memory_bytes"]["host_resident"] = 8192;
+    finished["traffic"] = {{"to_gpu_bytes", 0}, {"from_gpu_bytes", 0}, {"least_s", nullptr}};
+    finished["errors"] = errors_json({1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0});
+    finished["turns"].push_back(turn(0.3, 0.2));
+    Json begun = finished;
+    finished["turns"].push_back(turn(0.4, 0.4));
+    begun["name"] = "cpu tiled float32 2 threads";
+    begun["errors"]["psnr_db"] = nullptr;
+    summarize(finished, 1000, 2);
+    summarize(begun, 1000, 2);
+    Json left_out = to_json(Way{"gpu:0", "auto", 0, 0, "float32", 0});
+    left_out["reason"] = "there is no GPU";
+    return {{"convolume", "convolume 0"},
+            {"format", comparison_format},
+            {"date", ""},
+            {"command", ""},
+            {"finished", false},
+            {"repeats", 2},
+            {"unit", "voxel"},
+            {"machine", {{"processor", "a CPU"}, {"processors", 2}}},
+            {"identity", {{"version", "0"}}},
+            {"problems",
+             {{{"name", "10×10×10 * 3×3×3 <&|"},
+               {"size", 0},
+               {"work", 1000},
+               {"reference", "direct sums"},
+               {"ways", {finished, begun}},
+               {"left_out", {left_out}},
+               {"pairs", {{{"a", "a"}, {"b", "b"}, {"relative_l2", 1e-7}}}},
+               {"pairs_note", ""}}}}};
 }
 
 }  // namespace
@@ -132,34 +149,40 @@ TEST_CASE("ways are all applicable combinations of options") {
 }
 
 TEST_CASE("medians and spreads of turns are computed") {
-    CHECK(median({3, 1, 2}) == 2);
-    CHECK(median({4, 1, 2, 3}) == 2.5);
-    CHECK(median({}) == 0);
-    const Comparison comparison = small_comparison();
-    const Measurement& way = comparison.problems[0].measured[0];
-    CHECK(way.median_s() == Approx(0.3));
-    CHECK(way.spread() == Approx(0.2 / 0.3));
-    CHECK(way.phases()[0].second == Approx(0.25));
-    CHECK(comparison.finished_ways() == 1);
+    CHECK(median<double>({3, 1, 2}) == 2);
+    CHECK(median<double>({4, 1, 2, 3}) == 2.5);
+    CHECK(median<double>({}) == 0);
+    const Json report = small_report();
+    const Json& way = report["problems"][0]["ways"][0];
+    CHECK(way["median_s"].get<double>() == Approx(0.3));
+    CHECK(way["first_s"].get<double>() == Approx(0.35));
+    CHECK(way["spread"].get<double>() == Approx(0.2 / 0.3));
+    CHECK(way["per_s"].get<double>() == Approx(1000 / 0.3));
+    CHECK(way["phases_s"]["convolve"].get<double>() == Approx(0.25));
+    CHECK(finished_ways(report) == 1);
 }
 
 TEST_CASE("a report is read as it was written") {
-    const Comparison before = small_comparison();
-    const auto json = to_json(before);
-    const Comparison after = comparison_of(json.dump(), "report.json");
-    CHECK(to_json(after) == json);
-    CHECK(after.problems[0].measured[0].way == before.problems[0].measured[0].way);
-    CHECK(std::isinf(after.problems[0].measured[1].errors->psnr_db));
+    const Json before = small_report();
+    CHECK(parse_report(before.dump(), "report.json") == before);
     for (const char* text : {"", "{}", "[1]", "{\"convolume\": 3}"})
-        CHECK_THROWS_AS(comparison_of(text, "report.json"), BadData);
+        CHECK_THROWS_AS(parse_report(text, "report.json"), BadData);
+    for (const char* figure :
+         {"/format", "/identity", "/machine", "/problems/0/work", "/problems/0/ways/0/turns",
+          "/problems/0/ways/0/errors/delta", "/problems/0/left_out/0/reason"}) {
+        INFO(figure);
+        Json damaged = before;
+        damaged[Json::json_pointer(figure)] = "word";
+        if (std::string(figure).ends_with("reason")) damaged[Json::json_pointer(figure)] = 1;
+        CHECK_THROWS_AS(parse_report(damaged.dump(), "report.json"), BadData);
+    }
 }
 
 TEST_CASE("report pages show what was measured") {
-    const Comparison comparison = small_comparison();
     const auto has = [](const std::string& text, const std::string& part) {
         return text.find(part) != std::string::npos;
     };
-    const std::string markdown = markdown_page(comparison);
+    const std::string markdown = markdown_page(small_report());
     CHECK(has(markdown, "\\* 3×3×3 <&\\|"));
     CHECK(has(markdown, "there is no GPU"));
     CHECK(has(markdown, "(1 of 2 turns)"));
@@ -167,9 +190,11 @@ TEST_CASE("report pages show what was measured") {
 }
 
 TEST_CASE("spreads are printed in percent without powers of ten") {
-    Comparison comparison = small_comparison();
-    comparison.problems[0].measured[0].turns[1].seconds = 3;
-    const Table table = summary_table(comparison.problems[0], "voxel", 2);
+    Json report = small_report();
+    Json& problem = report["problems"][0];
+    problem["ways"][0]["turns"][1]["seconds"] = 3;
+    summarize(problem["ways"][0], 1000, 2);
+    const Table table = summary_table(report, problem);
     CHECK(table.rows[0][2] == "175 %");  // range of the turns over their median: (3 - 0.2) / 1.6
     CHECK(table.rows[1][2] == "0 %");
 }

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/comparison.hpp"
+#include "cli/compare/result_errors.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <thread>
 #include <vector>
+
+#include "core/threads.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-template <class Value>
-std::vector<double> values_of_turns(const std::vector<TurnTimes>& turns, Value value) {
-    std::vector<double> values;
-    for (const TurnTimes& turn : turns) values.push_back(value(turn));
-    return values;
-}
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -96,82 +89,6 @@ ErrorSums error_sums_of_rows(const ConstImageView& a, const ConstImageView& b, i
 
 }  // namespace
 
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double Measurement::median_s() const {
-    return median(values_of_turns(turns, [](const TurnTimes& turn) { return turn.seconds; }));
-}
-
-double Measurement::first_s() const {
-    return median(values_of_turns(turns, [](const TurnTimes& turn) { return turn.first_s; }));
-}
-
-double Measurement::spread() const {
-    const auto seconds = values_of_turns(turns, [](const TurnTimes& turn) { return turn.seconds; });
-    if (seconds.empty() || median_s() <= 0) return 0;
-    const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
-    return (*slowest - *fastest) / median_s();
-}
-
-std::vector<std::pair<std::string, double>> Measurement::phases() const {
-    std::vector<std::pair<std::string, double>> medians;
-    if (turns.empty()) return medians;
-    for (const auto& [name, unused] : turns.front().phases) {
-        const auto seconds_of = [&name = name](const TurnTimes& turn) {
-            for (const auto& [other, seconds] : turn.phases)
-                if (other == name) return seconds;
-            return 0.0;
-        };
-        medians.emplace_back(name, median(values_of_turns(turns, seconds_of)));
-    }
-    return medians;
-}
-
-Measurement* ComparedProblem::find(const Way& way) {
-    for (Measurement& measurement : measured)
-        if (measurement.way == way) return &measurement;
-    return nullptr;
-}
-
-std::optional<double> ComparedProblem::rate(const Measurement& measurement) const {
-    const double median_s = measurement.median_s();
-    if (!(median_s > 0)) return std::nullopt;
-    return static_cast<double>(work) / median_s;
-}
-
-std::vector<std::string> ComparedProblem::phase_names() const {
-    std::vector<std::string> names;
-    for (const Measurement& measurement : measured)
-        for (const auto& [phase, seconds] : measurement.phases())
-            if (std::find(names.begin(), names.end(), phase) == names.end()) names.push_back(phase);
-    return names;
-}
-
-std::optional<double> ComparedProblem::difference(const std::string& a,
-                                                  const std::string& b) const {
-    for (const PairDifference& pair : pairs)
-        if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.relative_l2;
-    return std::nullopt;
-}
-
-bool Comparison::has_measurements() const {
-    return std::any_of(problems.begin(), problems.end(),
-                       [](const ComparedProblem& problem) { return !problem.measured.empty(); });
-}
-
-int Comparison::finished_ways() const {
-    int count = 0;
-    for (const ComparedProblem& problem : problems)
-        for (const Measurement& measurement : problem.measured)
-            count += static_cast<int>(measurement.turns.size()) >= repeats;
-    return count;
-}
-
 ResultErrors errors_of(const ConstImageView& a, const ConstImageView& b) {
     if (a.shape != b.shape)
         throw InvalidArgument(message("results of ", to_string(a.shape), " and ",
@@ -181,24 +98,13 @@ ResultErrors errors_of(const ConstImageView& a, const ConstImageView& b) {
     constexpr index_t band = 64;
     const index_t rows = a.shape.z * a.shape.y;
     std::vector<ErrorSums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
-    std::atomic<std::size_t> next_band = 0;
-    const auto add_up = [&] {
-        for (std::size_t i; (i = next_band++) < bands.size();) {
-            const index_t begin = static_cast<index_t>(i) * band;
-            const index_t end = std::min(rows, begin + band);
-            bands[i] = complex_data ? error_sums_of_rows<std::complex<double>>(a, b, begin, end)
-                                    : error_sums_of_rows<double>(a, b, begin, end);
-        }
-    };
-    {
-        constexpr std::size_t bands_per_thread =
-            64;  // fewer bands do not pay for starting a thread
-        std::vector<std::jthread> others;
-        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
-        while (others.size() + 1 < std::min(most, bands.size() / bands_per_thread))
-            others.emplace_back(add_up);
-        add_up();
-    }
+    parallel_for(ceil_div(rows, band), thread_count(0), [&](index_t i, int) {
+        const index_t begin = i * band;
+        const index_t end = std::min(rows, begin + band);
+        bands[static_cast<std::size_t>(i)] =
+            complex_data ? error_sums_of_rows<std::complex<double>>(a, b, begin, end)
+                         : error_sums_of_rows<double>(a, b, begin, end);
+    });
     ErrorSums sums;
     for (const ErrorSums& next : bands) sums.add(next);
     ResultErrors errors = sums.errors;
