@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "core/order_statistics.hpp"
 #include "optics/least_squares.hpp"
 
 namespace convolume {
@@ -39,13 +40,6 @@ struct BackgroundLevel {
     double middle, deviation;
 };
 
-template <class T>
-double median(std::vector<T>& values) {
-    const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), half, values.end());
-    return static_cast<double>(*half);
-}
-
 /// Returns the median, and the standard deviation of noise by the median distance from it. If most
 /// values are equal to the median, as in 8 bits, the noise may be as large as would just round to
 /// it: half a gray level is then the median distance.
@@ -53,9 +47,9 @@ BackgroundLevel background_level(const float* values, index_t count) {
     const index_t step = std::max<index_t>(1, count / 1'000'003);
     std::vector<float> sampled;
     for (index_t i = 0; i < count; i += step) sampled.push_back(values[i]);
-    const double middle = median(sampled);
+    const auto middle = static_cast<double>(upper_median(sampled));
     for (float& value : sampled) value = std::abs(value - static_cast<float>(middle));
-    double distance = median(sampled);
+    auto distance = static_cast<double>(upper_median(sampled));
     if (distance == 0) {
         float gray_level = std::numeric_limits<float>::infinity();
         for (const float away : sampled)
@@ -402,7 +396,7 @@ class Alignment {
 index_t remove_unusual(std::vector<Bead>& beads) {
     std::vector<double> fluxes;
     for (const Bead& bead : beads) fluxes.push_back(bead.flux);
-    const double middle = median(fluxes);
+    const double middle = upper_median(fluxes);
     return static_cast<index_t>(std::erase_if(beads, [&](const Bead& bead) {
         return bead.flux < 0.4 * middle || bead.flux > 2.5 * middle;
     }));

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "convolume/correlation.hpp"
 #include "core/engine.hpp"
+#include "core/order_statistics.hpp"
 #include "signals/sample_recorder.hpp"
 #include "signals/samples.hpp"
 
@@ -70,12 +72,7 @@ double NoiseDivider::estimate(index_t begin, index_t end) const {
         const double size = std::abs(samples_[static_cast<std::size_t>(i)]);
         if (std::isfinite(size)) sizes.push_back(size);
     }
-    if (sizes.empty()) return 0;
-    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-    std::nth_element(sizes.begin(), middle, sizes.end());
-    double median = *middle;
-    if (sizes.size() % 2 == 0) median = (median + *std::max_element(sizes.begin(), middle)) / 2;
-    return median / (complex_ ? complex_median : real_median);
+    return median(std::move(sizes)) / (complex_ ? complex_median : real_median);
 }
 
 void NoiseDivider::add_level() {

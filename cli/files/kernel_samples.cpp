@@ -10,6 +10,7 @@
 
 #include "cli/files/volumes.hpp"
 #include "convolume/error.hpp"
+#include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::cli {
@@ -47,12 +48,6 @@ void subtract(T* values, const Shape3& shape, T level) {
     });
 }
 
-double take_median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 // Returns the median of the outer faces and three standard deviations. The deviation comes from the
 // median distance to the median, since some light reaches the faces.
 template <class T>
@@ -71,10 +66,10 @@ double background_of_faces(const T* values, const Shape3& shape) {
     if (outer.empty())
         throw InvalidArgument(
             "--psf-background auto needs at least three samples along an axis; give a number");
-    const double middle = take_median(outer);
+    const double middle = upper_median(outer);
     for (double& value : outer) value = std::abs(value - middle);
     constexpr double deviations_of_normal = 1.4826;
-    return middle + 3 * deviations_of_normal * take_median(outer);
+    return middle + 3 * deviations_of_normal * upper_median(outer);
 }
 
 }  // namespace

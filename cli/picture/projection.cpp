@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/order_statistics.hpp"
+
 namespace convolume::cli {
 
 namespace {
@@ -135,9 +137,8 @@ GrayLimits percentile_limits(const FloatPlane& plane, double low_percent, double
     if (values.empty()) return {0, 1};
     const auto percentile = [&values](double percent) {
         const double last = static_cast<double>(values.size() - 1);
-        const auto nth = values.begin() + std::llround(last * percent / 100);
-        std::nth_element(values.begin(), nth, values.end());
-        return static_cast<double>(*nth);
+        const auto rank = static_cast<std::size_t>(std::llround(last * percent / 100));
+        return static_cast<double>(value_of_rank(values, rank));
     };
     const double low = percentile(low_percent);
     const double high = percentile(high_percent);

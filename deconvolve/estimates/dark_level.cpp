@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
+#include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
@@ -65,9 +66,8 @@ std::vector<float> local_means(const Volume& estimate, const ConstImageView& coa
 // Returns the value that a share of the voxels' local means is below.
 double dark_quantile(const Volume& estimate, const ConstImageView& coarse, double share) {
     std::vector<float> means = local_means(estimate, coarse);
-    const auto darker = static_cast<std::ptrdiff_t>(share * static_cast<double>(means.size()));
-    std::nth_element(means.begin(), means.begin() + darker, means.end());
-    return static_cast<double>(means[static_cast<std::size_t>(darker)]);
+    const double darker = share * static_cast<double>(means.size());
+    return static_cast<double>(value_of_rank(means, static_cast<std::size_t>(darker)));
 }
 
 // Returns the mean of the coarse pixels that are compared.

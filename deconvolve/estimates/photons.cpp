@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convolume/missing_pixels.hpp"
+#include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
 
@@ -85,10 +86,8 @@ std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) 
     for (std::size_t k = 0; k < noise::levels; ++k) {
         std::vector<double>& of_level = squares[k];
         if (of_level.size() < noise::least_of_level) continue;
-        const auto middle = of_level.begin() + static_cast<std::ptrdiff_t>(of_level.size() / 2);
-        std::nth_element(of_level.begin(), middle, of_level.end());
         const auto pixels = static_cast<double>(of_level.size());
-        result.push_back({sums[k] / pixels, *middle / median_square, pixels});
+        result.push_back({sums[k] / pixels, upper_median(of_level) / median_square, pixels});
     }
     return result;
 }
@@ -234,9 +233,7 @@ double PhotonScaleEstimate::share_of_white_noise() const {
         std::vector<double> squares;
         for (auto sample = samples.begin(); sample != middle; ++sample)
             squares.push_back((*sample).*square);
-        const auto half = squares.begin() + static_cast<std::ptrdiff_t>(squares.size() / 2);
-        std::nth_element(squares.begin(), half, squares.end());
-        return *half;
+        return upper_median(squares);
     };
     const double wide = median(&NoiseSample::wide_square);
     return wide > 0 ? median(&NoiseSample::square) / wide : 1;

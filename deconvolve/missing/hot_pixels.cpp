@@ -5,11 +5,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "convolume/volume.hpp"
 #include "core/kernel_survey.hpp"
+#include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
 
@@ -116,9 +116,7 @@ class AllowedNoise {
             most = std::max(most, mean);
         }
         if (dark.size() < camera_pixels::enough_of_group) return;
-        const auto low = dark.begin() + static_cast<std::ptrdiff_t>(dark.size() / 100);
-        std::nth_element(dark.begin(), low, dark.end());
-        background_ = *low;
+        background_ = value_of_rank(dark, dark.size() / 100);
         brightest_ = most - background_;
         if (!is_known()) return;
         std::array<std::vector<float>, brightness_groups> deviations;
@@ -147,11 +145,9 @@ class AllowedNoise {
             joined.insert(joined.end(), deviations[g].begin(), deviations[g].end());
             if (joined.size() < camera_pixels::enough_of_group && g > 0) continue;
             if (joined.size() >= camera_pixels::enough_of_group) {
-                const auto at = static_cast<std::ptrdiff_t>(camera_pixels::seen_share *
-                                                            static_cast<double>(joined.size()));
-                std::nth_element(joined.begin(), joined.begin() + at, joined.end(),
-                                 std::greater<>());
-                allowed = camera_pixels::factor * joined[static_cast<std::size_t>(at)];
+                const double larger = camera_pixels::seen_share * static_cast<double>(joined.size());
+                allowed = camera_pixels::factor * value_of_rank(joined, joined.size() - 1 -
+                                                             static_cast<std::size_t>(larger));
                 // Pixels without any deviation say nothing of their noise.
                 if (!(allowed > 0)) allowed = std::numeric_limits<float>::infinity();
             }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/order_statistics.hpp"
 #include "deconvolve/estimates/constants.hpp"
 
 namespace convolume::deconvolve {
@@ -44,9 +45,8 @@ void for_each_run(const Plane& plane, const Use& use) {
 }
 
 float quantile(std::vector<float>& values, double share) {
-    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-    std::nth_element(values.begin(), values.begin() + at, values.end());
-    return values[static_cast<std::size_t>(at)];
+    const double rank = share * static_cast<double>(values.size() - 1);
+    return value_of_rank(values, static_cast<std::size_t>(rank));
 }
 
 float median_of(std::vector<float> values) {
