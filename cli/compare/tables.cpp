@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
 
 #include "cli/compare/report.hpp"
+#include "cli/doctor/machine.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
@@ -147,22 +147,6 @@ Table pair_table(const Json& problem) {
     return table;
 }
 
-std::string gigabytes_per_s(const Json& bytes_per_s) {
-    return format_number(bytes_per_s.get<double>() / 1e9, 3) + " GB/s";
-}
-
-std::string gpu_text(const Json& device) {
-    std::string text = message(device.value("name", ""), ", ",
-                               format_bytes(device.value("memory_bytes", index_t{0})));
-    if (device.contains("bytes_per_s")) {
-        const Json& rates = device["bytes_per_s"];
-        text += message("; to it ", gigabytes_per_s(rates["host_to_device"]), ", from it ",
-                        gigabytes_per_s(rates["device_to_host"]), ", both at once ",
-                        gigabytes_per_s(rates["both"]));
-    }
-    return text;
-}
-
 }  // namespace
 
 std::string error_text(const Json& figure) {
@@ -230,29 +214,11 @@ std::vector<Table> tables_of(const Json& report, const Json& problem) {
 }
 
 Table machine_table(const Json& report) {
-    const Json& machine = report.at("machine");
     Table table{"Machine", {"", ""}, {}, {}};
-    const auto add = [&table](const std::string& label, const std::string& text) {
+    for (const char* name : {"date", "command"})
+        table.rows.push_back({name, word(report.at(name))});
+    for (const auto& [label, text] : machine_lines(report.at("machine")))
         table.rows.push_back({label, text});
-    };
-    add("software", word(report.at("convolume")) + ", " + machine.value("compiler", ""));
-    add("date", word(report.at("date")));
-    add("command", word(report.at("command")));
-    add("processor", message(machine.value("processor", ""), ", ", machine.value("processors", 0),
-                             " processors, ", machine.value("threads", 0), " threads by default"));
-    add("memory", message(format_bytes(machine.value("host_memory_bytes", index_t{0})), ", ",
-                          format_bytes(machine.value("host_memory_available_bytes", index_t{0})),
-                          " available; copied at ",
-                          format_number(machine.value("copy_bytes_per_s", 0.0) / 1e9, 3),
-                          " GB/s, read plus written"));
-    const Json features = machine.value("features", Json::object());
-    for (const char* name : {"FFT", "SIMD", "CUDA"})
-        if (features.contains(name)) add(name, word(features.at(name).at("state")));
-    const Json cuda = machine.value("cuda", Json::object());
-    for (const Json& device : cuda.value("devices", Json::array()))
-        add(message("gpu:", device.value("number", 0)), gpu_text(device));
-    if (cuda.contains("driver") && cuda.at("driver").is_string())
-        add("CUDA driver", word(cuda.at("driver")));
     return table;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/command.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -8,7 +9,8 @@
 #include "cli/files/channel_names.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/run/output_path.hpp"
+#include "cli/psf/report.hpp"
+#include "cli/run/run.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -67,7 +69,111 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     return options;
 }
 
+void explain_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
+    console.fact("width",
+                 message("FWHM of this PSF: ", format_um(facts.fwhm_lateral_um), " across, ",
+                         format_um(facts.fwhm_axial_um),
+                         " along z; Rayleigh: 0.61 λ/NA = ", format_um(facts.rayleigh_lateral_um),
+                         ", 2 ni λ/NA² = ", format_um(facts.rayleigh_axial_um)));
+    console.fact("voxel", message("at most ", format_um(facts.nyquist_lateral_um), " across, ",
+                                  format_um(facts.nyquist_axial_um),
+                                  " along z for the finest detail (Nyquist)"));
+    console.fact("focus", message("brightest at z = ", format_um(facts.brightest_focus_um),
+                                  ", paraxial rays meet at ", format_um(facts.paraxial_focus_um)));
+    if (options.modality == Modality::confocal)
+        console.fact("pinhole", message(format_um(facts.pinhole_um), " wide in the sample"));
+    if (options.modality == Modality::spinning_disc)
+        console.fact(
+            "disc",
+            message("pinholes ", format_um(facts.pinhole_um), " wide in the sample, ",
+                    format_um(*options.disc_spacing_um / options.disc_magnification.value_or(1)),
+                    " apart"));
+    if (facts.total_reflection)
+        console.fact("NA", message("effectively ", format_number(facts.effective_na),
+                                   ": light of higher apertures comes only from sources within "
+                                   "about a wavelength of the glass, since the sample's index is "
+                                   "below the NA (total reflection)"));
+}
+
+void explain_captured(const Console& console, const Psf& psf) {
+    const auto least = std::min_element(psf.captured.begin(), psf.captured.end());
+    console.fact(
+        "light",
+        message("the volume contains ", format_percent(psf.captured[psf.captured.size() / 2]),
+                " of the middle plane's light and ", format_percent(*least), " of that of plane ",
+                least - psf.captured.begin(), ", the least"));
+}
+
+/// Steps that compute a PSF from the typed options, and write it with its parameters.
+class PsfSteps : public RunSteps {
+  public:
+    explicit PsfSteps(const PsfRequest& request) : request_(request) {}
+
+    void open(const ExecutionContext& context) override {
+        options_ = options_of(request_, context, like_metadata_, optics_);
+    }
+
+    void plan(const ExecutionContext& context) override { facts_ = psf_facts(options_, context); }
+
+    WorkAmount work() const override { return {static_cast<double>(element_count(options_.size))}; }
+
+    void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
+        const VoxelSize& voxel = options_.voxel;
+        writer_ = create_psf_file(request_, options_.size, {voxel.z_um, voxel.y_um, voxel.x_um});
+        psf_ = make_psf(options_, context);
+        writer_->write(0, 0, psf_->values.view());
+    }
+
+    void commit() override {
+        // The parameters are written first, so that a PSF never exists without them.
+        io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
+        writer_->commit();
+    }
+
+    /// The side file has the same JSON.
+    void tell_plan(const Facts& facts) const override {
+        const Console& console = facts.console;
+        if (like_metadata_) warn_of_notes(console, request_.like, *like_metadata_);
+        report_optics(console, optics_, request_.like);
+        if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
+        report_psf(console, options_);
+        warn_of_psf(console, options_, facts_);
+        if (request_.explain) explain_psf(console, options_, facts_);
+        facts.json["psf"] = psf_parameters(options_);
+        facts.json["facts"] = to_json(facts_);
+        if (like_metadata_ && !like_metadata_->notes.empty())
+            facts.json["notes"] = like_metadata_->notes;
+        if (psf_) {
+            facts.json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
+            facts.json["facts"]["captured_by_plane"] = psf_->captured;
+        }
+    }
+
+    void tell_result(const Facts& facts) const override {
+        if (request_.explain) explain_captured(facts.console, *psf_);
+    }
+
+    void tell_output(const Facts& facts) const override {
+        if (!request_.output.empty())
+            facts.console.fact("output", message(request_.output, ", and its parameters in ",
+                                                 request_.side_file()));
+    }
+
+  private:
+    const PsfRequest& request_;
+    PsfOptions options_;
+    PsfFacts facts_;
+    std::optional<io::ImageMetadata> like_metadata_;
+    ImageOptics optics_;  ///< microscope as described by the file of --like
+    std::optional<Psf> psf_;
+    std::unique_ptr<io::ImageWriter> writer_;
+};
+
 }  // namespace
+
+void compute_psf(const PsfRequest& request) {
+    run_steps<PsfSteps>(request);
+}
 
 std::string PsfRequest::side_file() const {
     if (output.empty()) return {};
@@ -107,31 +213,6 @@ std::vector<PsfRequest> requests_of_depths(const PsfRequest& request) {
     if (!request.output.empty())
         for (const PsfRequest& one : requests) check_outputs(one.files());
     return requests;
-}
-
-void PsfSteps::open(const ExecutionContext& context) {
-    options_ = options_of(request_, context, like_metadata_, optics_);
-}
-
-void PsfSteps::plan(const ExecutionContext& context) {
-    facts_ = psf_facts(options_, context);
-}
-
-WorkAmount PsfSteps::work() const {
-    return {static_cast<double>(element_count(options_.size))};
-}
-
-void PsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    const VoxelSize& voxel = options_.voxel;
-    writer_ = create_psf_file(request_, options_.size, {voxel.z_um, voxel.y_um, voxel.x_um});
-    psf_ = make_psf(options_, context);
-    writer_->write(0, 0, psf_->values.view());
-}
-
-void PsfSteps::commit() {
-    // The parameters are written first, so that a PSF never exists without them.
-    io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
-    writer_->commit();
 }
 
 }  // namespace convolume::cli

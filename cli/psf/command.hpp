@@ -10,10 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/psf/image_optics.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
-#include "cli/run/run.hpp"
 #include "convolume/beads.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
@@ -69,60 +67,10 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
 /// if it does not have that channel.
 index_t channel_of(const PsfRequest& request, const io::ImageMetadata& image);
 
-/// Steps that compute a PSF from the typed options, and write it with its parameters.
-class PsfSteps : public RunSteps {
-  public:
-    explicit PsfSteps(const PsfRequest& request) : request_(request) {}
+/// Computes a PSF from the typed options, and writes it with its parameters.
+void compute_psf(const PsfRequest& request);
 
-    void open(const ExecutionContext& context) override;
-    void plan(const ExecutionContext& context) override;
-    WorkAmount work() const override;
-    void execute(const Console& console, ProgressMeter& meter,
-                 const ExecutionContext& context) override;
-    void commit() override;
-    void tell_plan(const Facts& facts) const override;
-    void tell_result(const Facts& facts) const override;
-    void tell_output(const Facts& facts) const override;
-
-  private:
-    const PsfRequest& request_;
-    PsfOptions options_;
-    PsfFacts facts_;
-    std::optional<io::ImageMetadata> like_metadata_;
-    ImageOptics optics_;  ///< microscope as described by the file of --like
-    std::optional<Psf> psf_;
-    std::unique_ptr<io::ImageWriter> writer_;
-};
-
-/// Steps of --from-beads: measure a PSF, and compare it with the typed or refined model.
-class BeadPsfSteps : public RunSteps {
-  public:
-    explicit BeadPsfSteps(const PsfRequest& request) : request_(request) {}
-
-    void open(const ExecutionContext& context) override;
-    void plan(const ExecutionContext&) override {}
-    WorkAmount work() const override { return {}; }
-    void execute(const Console& console, ProgressMeter& meter,
-                 const ExecutionContext& context) override;
-    void commit() override;
-    void tell_plan(const Facts& facts) const override;
-    void tell_result(const Facts& facts) const override;
-    void tell_output(const Facts& facts) const override;
-
-  private:
-    void check_refinement() const;
-
-    const PsfRequest& request_;
-    io::ImageMetadata input_metadata_;
-    std::unique_ptr<io::ImageReader> reader_;
-    index_t channel_ = 0;
-    std::unique_ptr<io::ImageWriter> writer_;
-    std::optional<PsfOptions> model_;  ///< model of the PSF; nothing if NA or wavelength is unknown
-    Shape3 size_;
-    std::optional<BeadPsf> psf_;
-    std::optional<RefinedPsf> refined_;  ///< result of --refine; model_ is its model
-    double residual_ = 0;                ///< relative L2 difference of PSF and model
-    ImageOptics optics_;
-};
+/// Runs --from-beads: measures a PSF, and compares it with the typed or refined model.
+void measure_psf(const PsfRequest& request);
 
 }  // namespace convolume::cli

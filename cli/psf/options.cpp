@@ -171,19 +171,19 @@ void add_psf_command(CLI::App& app, Action& action) {
         if (!request->depths_um.empty()) {
             check_depths_request(*request);
             action = [request] {
-                for (const PsfRequest& one : requests_of_depths(*request)) run_steps<PsfSteps>(one);
+                for (const PsfRequest& one : requests_of_depths(*request)) compute_psf(one);
             };
             return;
         }
         if (!request->beads.empty()) {
             check_bead_request(*request);
-            action = [request] { run_steps<BeadPsfSteps>(*request); };
+            action = [request] { measure_psf(*request); };
             return;
         }
         if (!request->refine.empty() || request->write_model)
             throw InvalidArgument(
                 "--refine and --write need a measured PSF; add --from-beads IMAGE");
-        action = [request] { run_steps<PsfSteps>(*request); };
+        action = [request] { compute_psf(*request); };
     });
 }
 

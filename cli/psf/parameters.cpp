@@ -178,24 +178,12 @@ Json to_json(const PsfFacts& facts) {
             {"pinhole_um", facts.pinhole_um}};
 }
 
-nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
-                                     const char* cure) {
-    const auto& [z, y, x] = image.voxel_size_um;
-    if (!y || !x || (!z && image.shape.z > 1))
+Json psf_voxel_for(const io::ImageMetadata& image, const std::string& path, const char* cure) {
+    const std::optional<VoxelSize> voxel = convolume::psf_voxel_for(image);
+    if (!voxel)
         throw InvalidArgument(message("the image \"", path,
                                       "\" does not say its voxel size, which a PSF needs; ", cure));
-    // A single plane has no distance to others. Any small one suits.
-    return {z.value_or(std::min(*y, *x)), *y, *x};
-}
-
-Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
-                          std::optional<double> share, const ExecutionContext& context) {
-    constexpr double most_light = 0.95;
-    if (share || options.modality != Modality::widefield)
-        return psf_size_for_image(options, image, share.value_or(most_light), context);
-    const Shape3 stack = psf_size_for_image(options, image, 0.5, context);
-    const Shape3 plane = psf_size_for_image(options, {1, image.y, image.x}, most_light, context);
-    return {stack.z, std::max(stack.y, plane.y), std::max(stack.x, plane.x)};
+    return option_json(*voxel);
 }
 
 }  // namespace convolume::cli

@@ -10,7 +10,8 @@
 
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
-#include "optics/option_table.hpp"
+#include "core/option_tables.hpp"
+#include "operations/optics/image_optics.hpp"
 
 namespace convolume::cli {
 
@@ -49,15 +50,9 @@ void refuse_unused_layers(const PsfOptions& options, const nlohmann::ordered_jso
 
 nlohmann::ordered_json to_json(const PsfFacts& facts);
 
-/// Returns the "voxel_um" of a PSF for `image`. If the image has one plane, its z may be unknown.
-/// Otherwise throws InvalidArgument that names `path`; its message ends with `cure`.
+/// Returns the "voxel_um" of a PSF for `image`. If it is not known, throws InvalidArgument that
+/// names `path`; its message ends with `cure`.
 nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
                                      const char* cure);
-
-/// Returns psf_size_for_image() for the typed share of light. Its default is 0.95. By default a
-/// widefield PSF, whose far planes are wide, holds 0.95 of the light of the middle plane and 0.5 of
-/// that of every other plane.
-Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
-                          std::optional<double> share, const ExecutionContext& context);
 
 }  // namespace convolume::cli

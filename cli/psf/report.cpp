@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of `convolume psf`: sentences for people, JSON for programs.
-
 #include "cli/psf/report.hpp"
 
-#include <algorithm>
 #include <cmath>
 
-#include "cli/files/result_output.hpp"
-#include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
@@ -15,41 +10,6 @@
 namespace convolume::cli {
 
 namespace {
-
-void explain_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
-    console.fact("width",
-                 message("FWHM of this PSF: ", format_um(facts.fwhm_lateral_um), " across, ",
-                         format_um(facts.fwhm_axial_um),
-                         " along z; Rayleigh: 0.61 λ/NA = ", format_um(facts.rayleigh_lateral_um),
-                         ", 2 ni λ/NA² = ", format_um(facts.rayleigh_axial_um)));
-    console.fact("voxel", message("at most ", format_um(facts.nyquist_lateral_um), " across, ",
-                                  format_um(facts.nyquist_axial_um),
-                                  " along z for the finest detail (Nyquist)"));
-    console.fact("focus", message("brightest at z = ", format_um(facts.brightest_focus_um),
-                                  ", paraxial rays meet at ", format_um(facts.paraxial_focus_um)));
-    if (options.modality == Modality::confocal)
-        console.fact("pinhole", message(format_um(facts.pinhole_um), " wide in the sample"));
-    if (options.modality == Modality::spinning_disc)
-        console.fact(
-            "disc",
-            message("pinholes ", format_um(facts.pinhole_um), " wide in the sample, ",
-                    format_um(*options.disc_spacing_um / options.disc_magnification.value_or(1)),
-                    " apart"));
-    if (facts.total_reflection)
-        console.fact("NA", message("effectively ", format_number(facts.effective_na),
-                                   ": light of higher apertures comes only from sources within "
-                                   "about a wavelength of the glass, since the sample's index is "
-                                   "below the NA (total reflection)"));
-}
-
-void explain_captured(const Console& console, const Psf& psf) {
-    const auto least = std::min_element(psf.captured.begin(), psf.captured.end());
-    console.fact(
-        "light",
-        message("the volume contains ", format_percent(psf.captured[psf.captured.size() / 2]),
-                " of the middle plane's light and ", format_percent(*least), " of that of plane ",
-                least - psf.captured.begin(), ", the least"));
-}
 
 void warn_of_coarse_voxel(const Console& console, const char* direction, double voxel_um,
                           double most_um) {
@@ -74,33 +34,6 @@ std::string wavelength_text(const PsfOptions& options) {
 }
 
 }  // namespace
-
-/// The side file has the same JSON.
-void PsfSteps::tell_plan(const Facts& facts) const {
-    if (like_metadata_) warn_of_notes(facts.console, request_.like, *like_metadata_);
-    report_optics(facts.console, optics_, request_.like);
-    if (!request_.voxel_warning.empty()) facts.console.warning(request_.voxel_warning);
-    report_psf(facts.console, options_);
-    warn_of_psf(facts.console, options_, facts_);
-    if (request_.explain) explain_psf(facts.console, options_, facts_);
-    facts.json["psf"] = psf_parameters(options_);
-    facts.json["facts"] = to_json(facts_);
-    if (like_metadata_ && !like_metadata_->notes.empty())
-        facts.json["notes"] = like_metadata_->notes;
-    if (psf_) {
-        facts.json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
-        facts.json["facts"]["captured_by_plane"] = psf_->captured;
-    }
-}
-
-void PsfSteps::tell_result(const Facts& facts) const {
-    if (request_.explain) explain_captured(facts.console, *psf_);
-}
-
-void PsfSteps::tell_output(const Facts& facts) const {
-    facts.console.fact("output",
-                       message(request_.output, ", and its parameters in ", request_.side_file()));
-}
 
 std::string format_um(double value_um) {
     // The value is rounded to a tenth of a nanometer, and zero has no sign.

@@ -31,13 +31,6 @@ std::vector<std::string> words_of(const std::string& value) {
     return words;
 }
 
-bool is_file(std::string_view value) {
-    constexpr std::array<std::string_view, 11> files{"FILE",       "OUT", "DIR",           "IMAGE",
-                                                     "PNG",        "PSF", "STACK2",        "A",
-                                                     "REPORT_DIR", "B",   "[CHANNEL=]FILE"};
-    return std::find(files.begin(), files.end(), value) != files.end();
-}
-
 /// Returns the names of other options, in the order of the alphabet.
 template <class Options>
 std::string joined_names(const Options& options) {
@@ -55,7 +48,6 @@ DescribedOption describe_argument(const CLI::Option& option) {
     one.value = option.get_name(true);
     if (option.get_items_expected_max() > 1) one.value += "...";
     if (!option.get_required()) one.value = "[" + one.value + "]";
-    one.takes_file = true;
     return one;
 }
 
@@ -66,7 +58,6 @@ DescribedOption describe(const CLI::Option& option) {
     for (const std::string& name : option.get_lnames()) one.flags.push_back("--" + name);
     if (option.get_items_expected_max() > 0) one.value = option.get_type_name();
     one.choices = words_of(one.value);
-    one.takes_file = is_file(one.value);
     if (option.get_required()) one.help += " (required)";
     if (const std::string names = joined_names(option.get_needs()); !names.empty())
         one.help += " (with " + names + ")";

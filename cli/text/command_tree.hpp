@@ -25,7 +25,6 @@ struct DescribedOption {
     std::vector<std::string> flags;  ///< names, such as "-o" and "--output"; empty for an argument
     std::string value;               ///< placeholder of the value; empty for a flag
     std::vector<std::string> choices;  ///< values that are words
-    bool takes_file = false;           ///< the value is a path
     std::string help;                  ///< a sentence without a period
 
     /// Returns a text such as "-o, --output OUT".

@@ -9,6 +9,7 @@
 #include "convolume/psf.hpp"
 #include "convolume/psf_fit.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
+#include "operations/optics/image_optics.hpp"
 
 namespace convolume::python {
 
@@ -18,6 +19,63 @@ using Voxel = std::array<double, 3>;
 
 VoxelSize voxel_size(const Voxel& voxel) {
     return {voxel[0], voxel[1], voxel[2]};
+}
+
+/// Returns parameters of a PSF as keywords and values.
+nb::dict keywords_of(const MicroscopeParameters& parameters) {
+    nb::dict keywords;
+    for (const auto& [name, number] : microscope_numbers)
+        if (parameters.*number) keywords[keyword_of(name).c_str()] = *(parameters.*number);
+    if (parameters.modality) keywords["modality"] = to_string(*parameters.modality);
+    return keywords;
+}
+
+MicroscopeParameters microscope_of(const nb::dict& keywords) {
+    MicroscopeParameters parameters;
+    for (const auto& [name, number] : microscope_numbers)
+        if (const std::string keyword = keyword_of(name); keywords.contains(keyword.c_str()))
+            parameters.*number = nb::cast<double>(keywords[keyword.c_str()]);
+    if (keywords.contains("modality"))
+        parameters.modality = parse_modality(nb::cast<std::string>(keywords["modality"]));
+    return parameters;
+}
+
+/// Binds the rules by which a PSF suits an image.
+void bind_image_optics(nb::module_& module) {
+    module.def(
+        "image_optics",
+        [](const io::ImageMetadata& image, index_t channel, const nb::dict& given) {
+            const RecordedOptics optics = recorded_optics(image, channel, microscope_of(given));
+            std::vector<std::string> doubts;
+            for (const Sentence& one : optics.warnings)
+                doubts.push_back(one.with_names(keyword_of));
+            std::optional<Voxel> voxel;
+            if (const auto known = psf_voxel_for(image))
+                voxel = Voxel{known->z_um, known->y_um, known->x_um};
+            return nb::make_tuple(keywords_of(optics.parameters), voxel, doubts);
+        },
+        "Returns the parameters of a PSF that metadata of an image give in addition, its voxel, "
+        "and "
+        "sentences on doubtful assumptions.",
+        nb::arg("image"), nb::arg("channel"), nb::arg("given"));
+    module.def(
+        "psf_size_like",
+        [](const PsfOptions& options, const Triple& image) {
+            Shape3 size;
+            run_released(1, nb::none(), [&](const ExecutionContext& context) {
+                size = automatic_psf_size(options, index3(image), {}, context);
+            });
+            return triple(size);
+        },
+        "Returns the size of a PSF that suits an image of these extents.", nb::arg("options"),
+        nb::arg("image"));
+    module.def(
+        "bead_psf_size",
+        [](const PsfOptions& model, const Triple& stack) {
+            return triple(bead_psf_size(model, index3(stack)));
+        },
+        "Returns the size of a PSF that is measured from the beads of a stack.", nb::arg("model"),
+        nb::arg("stack"));
 }
 
 void bind_psf(nb::module_& module) {
@@ -261,6 +319,7 @@ void bind_camera(nb::module_& module) {
 
 void bind_optics(nb::module_& module) {
     bind_psf(module);
+    bind_image_optics(module);
     bind_beads(module);
     bind_phantom(module);
     bind_camera(module);

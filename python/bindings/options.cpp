@@ -40,7 +40,8 @@ std::string keyword_in_tables(std::string_view option) {
 std::string keyword_of(std::string_view option) {
     if (option == "depth_range") return "depths";
     if (option == "refine_psf") return "convolume.fit_psf";
-    return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions>(option);
+    return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions>(
+        option);
 }
 
 void bind_option_names(nb::module_& module) {

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequ
     return psf_options(optics["na"], optics["wavelength"], spacing, shape, options, RefineKeywords)
 
 
-def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float] | None = None,
+def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: Sequence[float] | None = None,
                    saturation: float | Literal["auto"] | None = "auto", optics: Mapping[str, Any] | None = None,
                    progress: Progress = None) -> BeadPsf:
     """Measures the point spread function of a microscope, as the mean of the beads in a stack.
@@ -159,8 +159,9 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     ----------
     stack : Image or real array (z, y, x)
         One channel at one time, with some beads apart from each other.
-    shape : (z, y, x) of odd numbers
-        Extents of the PSF in voxels. ``convolume.make_psf(...).shape`` with the parameters of the microscope fits well.
+    shape : (z, y, x) of odd numbers, optional
+        Extents of the PSF in voxels. None takes those that follow from `optics`, as far as the stack allows: to either
+        side, five Airy radii across and twice Rayleigh's distance along z.
     spacing : (z, y, x), optional
         Edge lengths of a voxel, µm. None takes those of the image, if they are known.
     saturation : float, "auto" or None
@@ -195,7 +196,9 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     >>> round(measured.fwhm[1], 1)  # 2.355 times the deviation
     3.5
     """
-    if len(shape) != 3:
+    if shape is None and optics is None:
+        raise InvalidArgument("the size of the beads' PSF is not known: give shape, or optics, from which it follows")
+    if shape is not None and len(shape) != 3:
         raise InvalidArgument(f"shape has {len(shape)} numbers: give (z, y, x) of the PSF")
     values = _volume(stack, "the stack")
     if isinstance(saturation, str):
@@ -206,13 +209,15 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     else:
         full = saturation
     voxel = _spacing_of(stack, spacing)
-    model = None
+    model, extents = None, shape
     if optics is not None:
         if voxel is None:
             raise InvalidArgument("the voxel size of the stack is not known: pass spacing=(z, y, x) in µm")
-        model = _options_of(optics, voxel, shape)
+        model = _options_of(optics, voxel, (1, 1, 1) if extents is None else extents)
+        if extents is None:
+            extents = model.shape = _core.bead_psf_size(model, triple_of(values.shape))
     with progress_bar(progress) as report:
-        psf, facts = _core.psf_from_beads(values, triple_of(shape), full, model, report)
+        psf, facts = _core.psf_from_beads(values, triple_of(cast("Sequence[int]", extents)), full, model, report)
     facts["centers"] = np.array(facts["centers"], np.float64).reshape(-1, 3)
     facts["fluxes"] = np.array(facts["fluxes"], np.float64)
     return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)

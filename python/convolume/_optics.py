@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from . import _core
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable, writable
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, warn
+from ._files import Path, open_quietly
 from ._image import Image
 from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
@@ -19,6 +21,7 @@ Length = float | str  # a number in µm, or a text with a unit
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
 Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
+_WAVELENGTH = 0.52  # µm, where it has no influence
 _SHARE = 0.95  # share of the light that a PSF with shape="auto" holds
 
 
@@ -106,9 +109,10 @@ def length_um(name: str, length: Any) -> Any:
 
 
 def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape: Sequence[int] | Literal["auto"],
-                options: Mapping[str, Any], keywords: Any) -> _core.PsfOptions:
+                options: Mapping[str, Any], keywords: Any,
+                image_shape: Sequence[int] | None = None) -> _core.PsfOptions:
     """Returns the library's options for a PSF. `options` has some keywords of the TypedDict `keywords`; those that do
-    not describe a microscope are ignored."""
+    not describe a microscope are ignored. A shape of "auto" suits `image_shape`, if it is given."""
     unknown = set(options).difference(keywords.__annotations__)
     if unknown:
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
@@ -127,26 +131,52 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
                             shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
                             workers=options.get("workers") or 0, **own)
     if isinstance(shape, str):
-        made.shape = _core.psf_size_for(made, _SHARE)
+        made.shape = (_core.psf_size_for(made, _SHARE) if image_shape is None else
+                      _core.psf_size_like(made, tuple(image_shape)))
     return made
 
 
+def _channel_number(image: Image, channel: int | str) -> int:
+    names, count = image.channel_names, image._metadata.channels
+    number = names.index(channel) if isinstance(channel, str) and channel in names else channel
+    if isinstance(number, str) or not 0 <= number < count:
+        raise InvalidArgument(f"the image has no channel {channel!r}: give a number below {count}, or a name of "
+                              f"{names}")
+    return int(number)
+
+
+def _with_optics_of(image: Image, channel: int | str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a PSF with those that the metadata of an image give in addition."""
+    given = {name: value for name, value in options.items() if value is not None}
+    found, voxel, doubts = _core.image_optics(
+        image._metadata, _channel_number(image, channel),
+        {name: length_um(name, value) if name in _LENGTHS else value for name, value in given.items()})
+    for sentence in doubts:
+        warn(sentence)
+    return {"spacing": voxel, **found, **given}
+
+
 @with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, ns=None, shape="auto"), takes_others=True)
-def make_psf(*, na: float, wavelength: Length, spacing: Sequence[Length],
-             **options: Unpack[PsfKeywords]) -> Image:
+def make_psf(*, na: float | None = None, wavelength: Length | None = None, spacing: Sequence[Length] | None = None,
+             like: Image | Path | None = None, channel: int | str = 0, **options: Unpack[PsfKeywords]) -> Image:
     """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.
 
     Parameters
     ----------
     na : float
-        Numerical aperture.
+        Numerical aperture. This, `wavelength` and `spacing` are required, unless the image `like` has them.
     wavelength : float or str
         Wavelength of emission in vacuum, µm. This and all other lengths may also be texts with a unit, such as "520nm".
     spacing : (z, y, x)
         Edge lengths of a voxel, µm.
+    like : Image, str or path, optional
+        The image to restore, or its file. Its voxel size, and what its metadata say of the microscope, are used for
+        parameters that are not given: `na`, `ni`, `wavelength`, `excitation`, `pinhole`, `modality`.
+    channel : int or str
+        The channel of `like`, by its number or its name.
     shape : (z, y, x) of odd numbers, or "auto"
         Extents in voxels. "auto" takes the smallest ones that hold 95 % of the light on the axis, and of the light in
-        each plane.
+        each plane; with `like`, those that suit the image, which are 2 Z - 1 planes for a widefield image of Z planes.
     model : {"vectorial", "gibson-lanni", "born-wolf", "gaussian"}
         Model of the light. The page of the command `convolume psf` has the formulas and their sources.
     modality : {"widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"}
@@ -193,10 +223,26 @@ def make_psf(*, na: float, wavelength: Length, spacing: Sequence[Length],
     >>> psf.shape, psf.spacing
     ((5, 7, 7), (0.2, 0.1, 0.1))
     """
-    made = psf_options(na, wavelength, spacing, options.get("shape", "auto"), options, PsfKeywords)
+    all_options: dict[str, Any] = {"na": na, "wavelength": wavelength, "spacing": spacing, **options}
+    if isinstance(like, str | PathLike):
+        like = open_quietly(like)
+    if like is not None:
+        if not isinstance(like, Image):
+            raise InvalidArgument("like is an image with metadata, such as convolume.open() returns, or a path")
+        all_options = _with_optics_of(like, channel, all_options)
+        if all_options.get("modality") == "two-photon":  # which no wavelength of emission changes
+            all_options.setdefault("wavelength", _WAVELENGTH)
+    required = {name: all_options.pop(name, None) for name in ("na", "wavelength", "spacing")}
+    for name, value in required.items():
+        if value is None and like is None:
+            raise TypeError(f"make_psf() missing required keyword-only argument: '{name}'")
+        if value is None:
+            raise InvalidArgument(f"the image does not say its {name}, which a PSF needs: give {name}")
+    made = psf_options(required["na"], required["wavelength"], required["spacing"], all_options.get("shape", "auto"),
+                       all_options, PsfKeywords, None if like is None else like._metadata.shape)
     with progress_bar(options.get("progress")) as report:
         values, _, _ = _core.make_psf(made, report)
-    return Image.of_array(values, spacing=_spacing(spacing))
+    return Image.of_array(values, spacing=_spacing(required["spacing"]))
 
 
 @with_keywords(MicroscopeKeywords, _MICROSCOPE, takes_others=True)

@@ -41,6 +41,16 @@ def test_psf_is_the_mean_of_beads(stack):
     assert measured.background == pytest.approx(20, abs=1)
 
 
+def test_size_of_a_measured_psf_follows_from_the_optics(stack):
+    optics = {"na": 1.2, "ni": 1.33, "wavelength": 0.52}
+    measured = convolume.psf_from_beads(stack, spacing=(0.3, 0.1, 0.1), optics=optics)
+    across = 2 * np.ceil(5 * 0.61 * 0.52 / 1.2 / 0.1) + 1
+    along = 2 * np.ceil(4 * 1.33 * 0.52 / 1.2**2 / 0.3) + 1
+    assert measured.psf.shape == (along, across, across)
+    with pytest.raises(ValueError, match="optics"):
+        convolume.psf_from_beads(stack)
+
+
 def test_beads_that_are_left_out(stack):
     border = stack + gaussian(stack.shape, (15, 84, 46), 40_000)
     measured = convolume.psf_from_beads(border, shape=(21, 15, 15))

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of point spread functions, phantoms and cameras."""
 
+import os
+import pathlib
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -52,6 +57,70 @@ def test_two_photons_and_a_spinning_disc():
     np.testing.assert_allclose(wide, want / want.sum(), rtol=3e-3)
     with pytest.raises(ValueError, match="pinhole"):
         convolume.psf_facts(na=0.5, wavelength=0.5, modality="spinning-disc", excitation=0.45)
+
+
+OME = """<?xml version="1.0" encoding="UTF-8"?>
+<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">
+<Instrument ID="Instrument:0"><Objective ID="Objective:0" LensNA="1.2" Immersion="Water"
+NominalMagnification="60"/></Instrument>
+<Image ID="Image:0"><ObjectiveSettings ID="Objective:0"/>
+<Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint16" SizeX="12" SizeY="12" SizeZ="4" SizeC="2" SizeT="1"
+PhysicalSizeX="0.15" PhysicalSizeY="0.15" PhysicalSizeZ="0.3">
+<Channel ID="Channel:0:0" Name="green" SamplesPerPixel="1" AcquisitionMode="LaserScanningConfocalMicroscopy"
+EmissionWavelength="520" ExcitationWavelength="488" PinholeSize="50"/>
+<Channel ID="Channel:0:1" Name="red" SamplesPerPixel="1" AcquisitionMode="WideField" EmissionWavelength="640"/>
+<TiffData/></Pixels></Image></OME>"""
+
+
+@pytest.fixture
+def microscope_image(tmp_path):
+    """An image of two channels whose file says how they were recorded."""
+    tifffile = pytest.importorskip("tifffile")
+    path = tmp_path / "image.ome.tif"
+    with tifffile.TiffWriter(path) as file:
+        for plane in np.zeros((8, 12, 12), np.uint16):
+            file.write(plane, description=OME, contiguous=True, metadata=None)
+    return path
+
+
+def command():
+    """Returns the command of this build, else the one of the PATH; None without one."""
+    built = pathlib.Path(convolume.__file__).parents[2] / "cli/convolume"
+    return os.environ.get("CONVOLUME_TEST_COMMAND") or (str(built) if built.exists() else shutil.which("convolume"))
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({}, []),
+    ({"channel": "red"}, ["--channel", "red"]),
+    ({"channel": 1, "na": 0.9, "spacing": (0.4, 0.2, 0.2)},
+     ["--channel", "1", "--na", "0.9", "--voxel", "400,200,200nm"]),
+    ({"shape": (3, 5, 7), "modality": "widefield"}, ["--size", "3,5,7", "--modality", "widefield"]),
+    ({"ni": 1.4, "pinhole": 0.5}, ["--ni", "1.4", "--pinhole", "0.5"])])
+def test_psf_like_an_image_is_that_of_the_command(microscope_image, options, words):
+    psf = convolume.make_psf(like=microscope_image, **options)
+    program = command()
+    if program is None:
+        pytest.skip("the command convolume is not installed")
+    path = microscope_image.with_name("psf.tif")
+    subprocess.run([program, "psf", "--like", microscope_image, "-o", path, "-q", *words], check=True)
+    written = convolume.open(path)
+    assert written.spacing == pytest.approx(psf.spacing)
+    np.testing.assert_array_equal(np.asarray(psf), np.asarray(written))
+
+
+def test_psf_like_an_image_needs_its_metadata(microscope_image):
+    image = convolume.Image.of_array(np.zeros((4, 12, 12), np.uint16), spacing=(0.3, 0.15, 0.15))
+    assert convolume.make_psf(like=image, na=0.8, ni=1.0, wavelength="520nm").shape[0] == 7
+    with pytest.raises(ValueError, match="na"):
+        convolume.make_psf(like=image)
+    with pytest.raises(ValueError, match="spacing"):
+        convolume.make_psf(like=convolume.Image.of_array(np.zeros((4, 12, 12))), na=0.8, wavelength=0.52)
+    with pytest.raises(ValueError, match="open"):
+        convolume.make_psf(like=np.zeros((4, 12, 12)))
+    with pytest.raises(ValueError, match="blue"):
+        convolume.make_psf(like=convolume.open(microscope_image), channel="blue")
+    with pytest.raises(TypeError, match="wavelength"):
+        convolume.make_psf(na=0.8, spacing=(0.3, 0.15, 0.15))
 
 
 def test_phantom_of_any_part():

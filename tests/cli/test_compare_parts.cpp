@@ -11,6 +11,7 @@
 #include "cli/compare/command.hpp"
 #include "cli/compare/measurement.hpp"
 #include "cli/compare/report.hpp"
+#include "cli/doctor/machine.hpp"
 #include "core/order_statistics.hpp"
 #include "tests/catch.hpp"
 
@@ -52,7 +53,7 @@ Json small_report() {
             {"finished", false},
             {"repeats", 2},
             {"unit", "voxel"},
-            {"machine", {{"processor", "a CPU"}, {"processors", 2}}},
+            {"machine", machine_json(false)},
             {"identity", {{"version", "0"}}},
             {"problems",
              {{{"name", "10×10×10 * 3×3×3 <&|"},
