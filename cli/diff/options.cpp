@@ -61,14 +61,7 @@ void add_diff_command(CLI::App& app, Action& action) {
         if (!request->picture.empty() && !is_png(request->picture))
             throw InvalidArgument(message("--picture is a PNG file, not \"", request->picture,
                                           "\"; give a name that ends in .png"));
-        action = [request] {
-            const Console console(std::cerr, request->run.verbosity, stderr_wants_colors());
-            const InterruptGuard interrupt;
-            check_outputs(request->files());
-            DiffSteps steps(*request);
-            carry_out(steps, request->run, console, interrupt.stop(), [] {});
-            if (!request->run.dry_run) steps.check_limits();
-        };
+        action = [request] { run_diff(*request); };
     });
 }
 

@@ -13,9 +13,6 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/calibration.hpp"
-#include "convolume/engines.hpp"
-#include "convolume/error.hpp"
-#include "convolume/options.hpp"
 
 namespace convolume::cli {
 
@@ -46,82 +43,12 @@ std::string to_text(const Calibration& calibration) {
     return text.str();
 }
 
-std::string gigabytes_a_second(const Json& bytes_per_s) {
-    return format_number(bytes_per_s.get<double>() / 1e9, 4) + " GB/s";
-}
-
-std::string memory_text(const Json& bytes) {
-    return format_bytes(bytes.get<index_t>());
-}
-
-std::string word(const Json& json) {
-    return json.is_null() ? "" : json.get<std::string>();
-}
-
-std::string device_text(const Json& device) {
-    std::string text =
-        message(word(device["name"]), ", compute capability ", word(device["compute_capability"]),
-                ", ", memory_text(device["memory_bytes"]), ", ", memory_text(device["free_bytes"]),
-                " free, PCI ", word(device["pci"]));
-    if (device.contains("why_unusable"))
-        return message(text, "; not used: ", word(device["why_unusable"]));
-    if (!device["peers"].empty()) text += ", reaches";
-    for (const Json& peer : device["peers"]) text += message(" gpu:", peer.get<int>());
-    return text;
-}
-
-/// Calls fact(label, text) for each line about CUDA and its devices.
-template <class Fact>
-void report_cuda(const Json& cuda, const Fact& fact) {
-    if (!cuda["runtime"].is_null())
-        fact("CUDA versions", message("runtime ", word(cuda["runtime"]), ", driver ",
-                                      cuda["driver"].is_null() ? "none" : word(cuda["driver"])));
-    for (const Json& device : cuda["devices"]) {
-        fact(message("gpu:", device["number"].get<int>()), device_text(device));
-        if (device.contains("bytes_per_s")) {
-            const Json& rates = device["bytes_per_s"];
-            fact("", message("host to device ", gigabytes_a_second(rates["host_to_device"]),
-                             ", device to host ", gigabytes_a_second(rates["device_to_host"]),
-                             ", both ", gigabytes_a_second(rates["both"]), "; copy on the device ",
-                             gigabytes_a_second(rates["device_copy"]), ", read plus written"));
-        }
-        if (device.contains("not_measured")) fact("", word(device["not_measured"]));
-    }
-    if (cuda.contains("upload_bytes_per_s"))
-        fact("GPU uploads",
-             message(gigabytes_a_second(cuda["upload_bytes_per_s"]["one"]), " to one, ",
-                     gigabytes_a_second(cuda["upload_bytes_per_s"]["all"]), " to all at once"));
-    if (!cuda["transfer_gate"].is_null())
-        fact("transfer gate", message("auto is ", word(cuda["transfer_gate"]), " here"));
-}
-
 std::string to_text(const Json& machine) {
     TextStream text;
-    const auto fact = [&text](std::string label, const std::string& value) {
+    for (auto [label, value] : machine_lines(machine)) {
         label.resize(16, ' ');
         text << label << value << '\n';
-    };
-    fact("convolume", version);
-    fact("compiler", word(machine["compiler"]));
-    for (const auto& [name, feature] : machine["features"].items())
-        fact(name, word(feature["state"]));
-    fact("processor", word(machine["processor"]));
-    fact("threads", message(machine["threads"].get<int>(), " of ", machine["processors"].get<int>(),
-                            " processors, backend ", word(machine["thread_backend"])));
-    fact("host memory", message(memory_text(machine["host_memory_bytes"]), ", ",
-                                memory_text(machine["host_memory_available_bytes"]),
-                                " available by ", word(machine["host_memory_limited_by"])));
-    fact("memory copy", message(format_number(machine["copy_bytes_per_s"].get<double>() / 1e9),
-                                " GB/s, read plus written"));
-    fact("cache folder", machine["cache_folder"] == ""
-                             ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
-                             : word(machine["cache_folder"]));
-    const Json& calibration = machine["calibration"];
-    fact("predictions",
-         calibration["measured"].get<bool>()
-             ? message("measured on this machine, kept in ", word(calibration["file"]))
-             : "built in; convolume doctor --calibrate measures this machine");
-    report_cuda(machine["cuda"], fact);
+    }
     return text.str();
 }
 

@@ -14,6 +14,7 @@
 
 #include "cli/picture/drawing.hpp"
 #include "cli/run/report.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
@@ -143,6 +144,58 @@ Json cuda_json() {
     return json;
 }
 
+std::string gigabytes_a_second(const Json& bytes_per_s) {
+    return format_number(bytes_per_s.get<double>() / 1e9, 4) + " GB/s";
+}
+
+std::string memory_text(const Json& bytes) {
+    return format_bytes(bytes.get<index_t>());
+}
+
+std::string text_in(const Json& json) {
+    return json.is_null() ? "" : json.get<std::string>();
+}
+
+std::string device_text(const Json& device) {
+    std::string text = message(
+        text_in(device.at("name")), ", compute capability ",
+        text_in(device.at("compute_capability")), ", ", memory_text(device.at("memory_bytes")),
+        ", ", memory_text(device.at("free_bytes")), " free, PCI ", text_in(device.at("pci")));
+    if (device.contains("why_unusable"))
+        return message(text, "; not used: ", text_in(device.at("why_unusable")));
+    if (!device.at("peers").empty()) text += ", reaches";
+    for (const Json& peer : device.at("peers")) text += message(" gpu:", peer.get<int>());
+    return text;
+}
+
+/// Calls fact(label, text) for each line about CUDA and its devices.
+template <class Fact>
+void report_cuda(const Json& cuda, const Fact& fact) {
+    if (!cuda.at("runtime").is_null())
+        fact("CUDA versions",
+             message("runtime ", text_in(cuda.at("runtime")), ", driver ",
+                     cuda.at("driver").is_null() ? "none" : text_in(cuda.at("driver"))));
+    for (const Json& device : cuda.at("devices")) {
+        fact(message("gpu:", device.at("number").get<int>()), device_text(device));
+        if (device.contains("bytes_per_s")) {
+            const Json& rates = device.at("bytes_per_s");
+            fact("",
+                 message("host to device ", gigabytes_a_second(rates.at("host_to_device")),
+                         ", device to host ", gigabytes_a_second(rates.at("device_to_host")),
+                         ", both ", gigabytes_a_second(rates.at("both")), "; copy on the device ",
+                         gigabytes_a_second(rates.at("device_copy")), ", read plus written"));
+        }
+        if (device.contains("not_measured")) fact("", text_in(device.at("not_measured")));
+    }
+    if (cuda.contains("upload_bytes_per_s"))
+        fact("GPU uploads",
+             message(gigabytes_a_second(cuda.at("upload_bytes_per_s").at("one")), " to one, ",
+                     gigabytes_a_second(cuda.at("upload_bytes_per_s").at("all")),
+                     " to all at once"));
+    if (!cuda.at("transfer_gate").is_null())
+        fact("transfer gate", message("auto is ", text_in(cuda.at("transfer_gate")), " here"));
+}
+
 }  // namespace
 
 Json calibration_json(const Calibration& calibration) {
@@ -173,6 +226,36 @@ Json machine_json(bool use_gpus) {
     json["calibration"] = calibration_json(current_calibration());
     if (use_gpus) json["cuda"] = cuda_json();
     return json;
+}
+
+std::vector<std::pair<std::string, std::string>> machine_lines(const Json& machine) {
+    std::vector<std::pair<std::string, std::string>> lines;
+    const auto fact = [&lines](const std::string& label, const std::string& value) {
+        lines.emplace_back(label, value);
+    };
+    fact("convolume", text_in(machine.at("convolume")));
+    fact("compiler", text_in(machine.at("compiler")));
+    for (const auto& [name, feature] : machine.at("features").items())
+        fact(name, text_in(feature.at("state")));
+    fact("processor", text_in(machine.at("processor")));
+    fact("threads",
+         message(machine.at("threads").get<int>(), " of ", machine.at("processors").get<int>(),
+                 " processors, backend ", text_in(machine.at("thread_backend"))));
+    fact("host memory", message(memory_text(machine.at("host_memory_bytes")), ", ",
+                                memory_text(machine.at("host_memory_available_bytes")),
+                                " available by ", text_in(machine.at("host_memory_limited_by"))));
+    fact("memory copy", message(format_number(machine.at("copy_bytes_per_s").get<double>() / 1e9),
+                                " GB/s, read plus written"));
+    fact("cache folder", machine.at("cache_folder") == ""
+                             ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
+                             : text_in(machine.at("cache_folder")));
+    const Json& calibration = machine.at("calibration");
+    fact("predictions",
+         calibration.at("measured").get<bool>()
+             ? message("measured on this machine, kept in ", text_in(calibration.at("file")))
+             : "built in; convolume doctor --calibrate measures this machine");
+    if (machine.contains("cuda")) report_cuda(machine.at("cuda"), fact);
+    return lines;
 }
 
 }  // namespace convolume::cli
