@@ -368,8 +368,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
         "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
     auto request = std::make_shared<SimulateRequest>();
     auto many = std::make_shared<ManyFilesRequest>();
-    add_image_arguments(*command, *many,
-                        {"PHANTOM", "The specimen; one or many images"},
+    add_image_arguments(*command, *many, {"PHANTOM", "The specimen; one or many images"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
     set_examples(*command,
                  {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",

@@ -145,9 +145,11 @@ class AllowedNoise {
             joined.insert(joined.end(), deviations[g].begin(), deviations[g].end());
             if (joined.size() < camera_pixels::enough_of_group && g > 0) continue;
             if (joined.size() >= camera_pixels::enough_of_group) {
-                const double larger = camera_pixels::seen_share * static_cast<double>(joined.size());
-                allowed = camera_pixels::factor * value_of_rank(joined, joined.size() - 1 -
-                                                             static_cast<std::size_t>(larger));
+                const double larger =
+                    camera_pixels::seen_share * static_cast<double>(joined.size());
+                allowed =
+                    camera_pixels::factor *
+                    value_of_rank(joined, joined.size() - 1 - static_cast<std::size_t>(larger));
                 // Pixels without any deviation say nothing of their noise.
                 if (!(allowed > 0)) allowed = std::numeric_limits<float>::infinity();
             }
