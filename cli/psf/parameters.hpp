@@ -10,8 +10,8 @@
 
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
-#include "core/option_tables.hpp"
 #include "operations/optics/image_optics.hpp"
+#include "optics/option_table.hpp"
 
 namespace convolume::cli {
 
