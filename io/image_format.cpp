@@ -166,13 +166,12 @@ void require_no_dataset(const PathSpec& image) {
 
 void require_no_new_dataset(const PathSpec& image) {
     if (image.dataset.empty()) return;
-    std::vector<std::string> endings;
+    std::vector<std::string> formats;
     for (const ImageFormat& format : image_formats())
-        if (format.has_dataset)
-            endings.insert(endings.end(), format.endings.begin(), format.endings.end());
-    throw InvalidArgument(message("only files that end in ", list_text(endings), " have datasets; ",
-                                  image.file, ":", image.dataset,
-                                  " names one; give the path of the file alone"));
+        if (format.has_dataset && format.create)
+            formats.push_back(message(format.name, " files (", list_text(format.endings), ")"));
+    throw InvalidArgument(message("only ", list_text(formats), " have datasets; ", image.file, ":",
+                                  image.dataset, " names one; give the path of the file alone"));
 }
 
 bool is_xml(std::string_view head) {

@@ -66,6 +66,7 @@ class ConvertSteps : public ImageSteps {
   public:
     explicit ConvertSteps(const ConvertRequest& request) : ImageSteps(request), request_(request) {
         allows_nonfinite_ = true;  // the image may hold them
+        handles_scaling_ = true;
     }
 
     void plan(const ExecutionContext&) override {

@@ -67,6 +67,7 @@ class ImageSteps : public RunSteps {
     std::unique_ptr<io::ImageWriter> second_writer_;  ///< writer of the second result, or null
     index_t nonfinite_ = 0;          ///< number of NaN and infinities in the result
     bool allows_nonfinite_ = false;  ///< whether they are no reason for a warning
+    bool handles_scaling_ = false;   ///< whether the run regards the scaling of values
     io::ImageMetadata input_metadata_;
     io::ImageMetadata output_metadata_;
     ExecutionReport executed_;  ///< report on all channels and times

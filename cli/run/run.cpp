@@ -54,34 +54,53 @@ bool has_nvidia_gpu() {
 
 }  // namespace
 
+namespace {
+
+/// Calls tell(members), whose lines are what matters. If memory is refused, the members are never
+/// destroyed: their library leaves an object behind that cannot be.
+template <class Tell>
+void tell_lines(const Tell& tell) {
+    auto members = std::make_unique<nlohmann::ordered_json>(nlohmann::ordered_json::object());
+    try {
+        tell(*members);
+    } catch (...) {
+        static_cast<void>(members.release());
+        throw;
+    }
+}
+
+}  // namespace
+
 void print_plan(const RunSteps& steps, const Console& console, const RunOptions& options) {
-    nlohmann::ordered_json unused;
-    std::vector<std::string> postponed;
-    const bool postpones = steps.ranks_warnings() && !options.dry_run;
-    steps.tell_plan({postpones ? console.collecting_warnings(postponed) : console, unused});
-    if (options.dry_run) steps.tell_output({console, unused});
+    tell_lines([&](nlohmann::ordered_json& unread) {
+        std::vector<std::string> postponed;
+        const bool postpones = steps.ranks_warnings() && !options.dry_run;
+        steps.tell_plan({postpones ? console.collecting_warnings(postponed) : console, unread});
+        if (options.dry_run) steps.tell_output({console, unread});
+    });
 }
 
 void print_result(const RunSteps& steps, const Console& console, const RunTimes& times) {
     constexpr std::size_t most_warnings = 3;
-    nlohmann::ordered_json unused;
-    if (!steps.ranks_warnings()) {
-        steps.tell_result({console, unused});
-    } else {
-        // What is lost comes first, then what changes the result most.
-        std::vector<std::string> warnings;
-        const Console silenced(console.out(), Verbosity::quiet, false);
-        steps.tell_result({console.collecting_warnings(warnings), unused});
-        steps.tell_plan({silenced.collecting_warnings(warnings), unused});
-        const std::size_t shown =
-            console.verbose() ? warnings.size() : std::min(warnings.size(), most_warnings);
-        for (std::size_t i = 0; i < shown; ++i) console.warning(warnings[i]);
-        if (warnings.size() > shown)
-            console.fact("more",
-                         message(warnings.size() - shown, " further warnings: -v prints them"));
-    }
-    report_times(console, times);
-    steps.tell_output({console, unused});
+    tell_lines([&](nlohmann::ordered_json& unread) {
+        if (!steps.ranks_warnings()) {
+            steps.tell_result({console, unread});
+        } else {
+            // What is lost comes first, then what changes the result most.
+            std::vector<std::string> warnings;
+            const Console silenced(console.out(), Verbosity::quiet, false);
+            steps.tell_result({console.collecting_warnings(warnings), unread});
+            steps.tell_plan({silenced.collecting_warnings(warnings), unread});
+            const std::size_t shown =
+                console.verbose() ? warnings.size() : std::min(warnings.size(), most_warnings);
+            for (std::size_t i = 0; i < shown; ++i) console.warning(warnings[i]);
+            if (warnings.size() > shown)
+                console.fact("more",
+                             message(warnings.size() - shown, " further warnings: -v prints them"));
+        }
+        report_times(console, times);
+        steps.tell_output({console, unread});
+    });
 }
 
 void fill_json(const RunSteps& steps, nlohmann::ordered_json& json, const RunTimes* times) {
