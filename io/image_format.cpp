@@ -34,7 +34,7 @@ std::string head_of(const std::string& path) {
     return RawFile(path).head(head_bytes);
 }
 
-std::string list_text(const std::vector<std::string>& words) {
+std::string alternatives_text(const std::vector<std::string>& words) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i)
         text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
@@ -103,7 +103,7 @@ std::string usual_image_endings() {
         endings.push_back(format.endings[0]);
         if (format.has_dataset) endings.push_back(format.endings[0] + ":/dataset");
     }
-    return list_text(endings);
+    return alternatives_text(endings);
 }
 
 std::optional<ImageEnding> image_ending(const std::string& path) {
@@ -146,7 +146,7 @@ void refuse_unknown_content(const std::string& path) {
     std::vector<std::string> names;
     for (const ImageFormat& format : image_formats())
         if (format.open) names.push_back(format.name);
-    throw BadData(message(path, " is not a ", list_text(names),
+    throw BadData(message(path, " is not a ", alternatives_text(names),
                           " file, or its beginning is damaged; convert it, for example with Fiji"));
 }
 
@@ -169,9 +169,11 @@ void require_no_new_dataset(const PathSpec& image) {
     std::vector<std::string> formats;
     for (const ImageFormat& format : image_formats())
         if (format.has_dataset && format.create)
-            formats.push_back(message(format.name, " files (", list_text(format.endings), ")"));
-    throw InvalidArgument(message("only ", list_text(formats), " have datasets; ", image.file, ":",
-                                  image.dataset, " names one; give the path of the file alone"));
+            formats.push_back(
+                message(format.name, " files (", alternatives_text(format.endings), ")"));
+    throw InvalidArgument(message("only ", alternatives_text(formats), " have datasets; ",
+                                  image.file, ":", image.dataset,
+                                  " names one; give the path of the file alone"));
 }
 
 bool is_xml(std::string_view head) {

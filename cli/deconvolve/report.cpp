@@ -81,7 +81,7 @@ void report_depths(const Console& console, const KernelFile& psf) {
                                    " µm from the first one; others are interpolated"));
 }
 
-std::string plan_line(const DeconvolvePlan& plan) {
+std::string line_of_plan(const DeconvolvePlan& plan) {
     TextStream text;
     text << "object z,y,x " << to_string(plan.object) << " on " << plan.engines << ", ";
     if (plan.on_device)
@@ -100,7 +100,7 @@ std::string plan_line(const DeconvolvePlan& plan) {
     return text.str();
 }
 
-nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
+nlohmann::ordered_json json_of_plan(const DeconvolvePlan& plan) {
     nlohmann::ordered_json json{
         {"engines", plan.engines},           {"on_device", plan.on_device},
         {"by_walks", plan.by_walks},         {"tiles", plan.tiles},
@@ -181,10 +181,10 @@ void DeconvolveSteps::tell_plan(const Facts& facts) const {
         warn_of_input(console, psf.file.path, psf.file.metadata);
         console.fact("method", method_text(options_));
         report_plan(console, request_.run, deconvolver.plan().to_string(),
-                    plan_line(deconvolver.plan()));
+                    line_of_plan(deconvolver.plan()));
         kernel["sum"] = deconvolver.psf_sum();
         kernel["negative_samples"] = negative;
-        plan = plan_json(deconvolver.plan());
+        plan = json_of_plan(deconvolver.plan());
     });
 }
 

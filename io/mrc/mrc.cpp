@@ -19,7 +19,7 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t header_bytes = 1024;
+constexpr index_t mrc_header_bytes = 1024;
 constexpr std::size_t label_bytes = 80;
 constexpr double angstroms_per_um = 1e4;
 
@@ -64,7 +64,7 @@ class MrcHeader {
   public:
     MrcHeader() = default;
     MrcHeader(const std::string& bytes, bool swapped) : swapped_(swapped) {
-        std::copy_n(bytes.begin(), header_bytes, bytes_.begin());
+        std::copy_n(bytes.begin(), mrc_header_bytes, bytes_.begin());
     }
 
     template <class Value = std::int32_t>
@@ -87,7 +87,7 @@ class MrcHeader {
     std::string bytes() const { return {bytes_.begin(), bytes_.end()}; }
 
   private:
-    std::array<char, header_bytes> bytes_{};
+    std::array<char, mrc_header_bytes> bytes_{};
     bool swapped_ = false;
 };
 
@@ -97,14 +97,14 @@ class MrcHeader {
 }
 
 bool is_mrc(std::string_view head) {
-    return head.size() >= static_cast<std::size_t>(header_bytes) &&
+    return head.size() >= static_cast<std::size_t>(mrc_header_bytes) &&
            head.substr(mrc_field::map).starts_with("MAP");
 }
 
 /// Reads the header in the byte order of the machine stamp. For unknown stamps, as some programs
 /// write, the order is that in which the mode is a small number.
 MrcHeader read_mrc_header(const RawFile& file) {
-    const std::string bytes = file.head(header_bytes);
+    const std::string bytes = file.head(mrc_header_bytes);
     if (!is_mrc(bytes)) refuse_mrc(file.path(), "a damaged header");
     const char stamp = bytes[mrc_field::machine];
     const MrcHeader native(bytes, false);
@@ -155,7 +155,7 @@ ImageArray mrc_array_of(const RawFile& file, const MrcHeader& header,
     const index_t extended = header.get(mrc_field::extended_bytes);
     if (extended < 0) refuse_mrc(path, "a damaged length of its extended header");
     const ElementType element = mrc_element_of(path, header);
-    check_array_size(file, dims, element, header_bytes + extended);
+    check_array_size(file, dims, element, mrc_header_bytes + extended);
     std::string axes = mrc_axes_of(path, header);
     const std::int32_t group = header.get(mrc_field::space_group);
     if (group >= first_volume_stack && group <= last_volume_stack) {
@@ -168,7 +168,7 @@ ImageArray mrc_array_of(const RawFile& file, const MrcHeader& header,
     }
     AxisLayout layout = axis_layout(dims, axes, axes_given, path);
     std::vector<index_t> strides = array_strides(layout.dims);
-    return {element, std::move(layout), std::move(strides), header_bytes + extended,
+    return {element, std::move(layout), std::move(strides), mrc_header_bytes + extended,
             header.is_swapped()};
 }
 
