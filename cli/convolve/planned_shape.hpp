@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// The extents that convolutions are planned for.
 
 #include "convolume/options.hpp"
 #include "convolume/shape.hpp"

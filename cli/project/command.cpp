@@ -80,11 +80,7 @@ class Reduction {
                 const auto* row = static_cast<const double*>(samples.at(z, y, 0));
                 double* result = values_.elements<double>() + (offset.z + z) * strides.z +
                                  (offset.y + y) * strides.y;
-                for (index_t x = 0; x < box.shape.x; ++x, result += strides.x)
-                    if (!is_max())
-                        *result += row[x];
-                    else if (row[x] > *result || std::isnan(row[x]))
-                        *result = row[x];
+                add_row(row, box.shape.x, result, strides.x);
             }
     }
 
@@ -100,6 +96,24 @@ class Reduction {
     }
 
   private:
+    /// Adds the samples of a row to results at a distance of 1 or 0. Compilers vectorize the loops
+    /// of distance 1.
+    void add_row(const double* row, index_t samples, double* result, index_t distance) const {
+        if (distance == 0) {
+            double one = *result;
+            for (index_t x = 0; x < samples; ++x)
+                if (!is_max())
+                    one += row[x];
+                else if (row[x] > one || std::isnan(row[x]))
+                    one = row[x];
+            *result = one;
+        } else if (is_max()) {
+            for (index_t x = 0; x < samples; ++x)
+                result[x] = row[x] > result[x] || std::isnan(row[x]) ? row[x] : result[x];
+        } else {
+            for (index_t x = 0; x < samples; ++x) result[x] += row[x];
+        }
+    }
     bool is_max() const { return request_.by == ProjectionKind::max; }
 
     const ProjectRequest& request_;
