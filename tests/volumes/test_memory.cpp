@@ -123,12 +123,21 @@ TEST_CASE("an execution stays within its host limit") {
 
 TEST_CASE("convolvers free all memory that they allocated") {
     const EngineList engines = cpu_engines(2, {});
-    const index_t before = memory_use().current_bytes;
-    for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto kept_after_use = [&] {
         Options options;
         options.method = Method::dif;
         measure({20, 30, 40}, {3, 4, 5}, options, engines);
+        for (const auto& engine : engines) engine->release_workspaces();
+        return memory_use().current_bytes;
+    };
+    // A thread keeps its buffer of the splitter until it ends, and no use need reach every thread.
+    // What a convolver forgot would grow with each use.
+    index_t kept = kept_after_use();
+    int unchanged = 0;
+    for (int use = 0; use < 1000 && unchanged < 20; ++use) {
+        const index_t now = kept_after_use();
+        unchanged = now == kept ? unchanged + 1 : 0;
+        kept = now;
     }
-    for (const auto& engine : engines) engine->release_workspaces();
-    CHECK(memory_use().current_bytes == before);
+    CHECK(unchanged == 20);
 }
