@@ -155,6 +155,7 @@ struct Deconvolver::Impl {
                              const ExecutionContext& context) {
         const StopScope scope(context.stop);
         deconvolve::check_start(problem, run.start);
+        deconvolve::check_pixel_weights(problem, run.pixel_weights);
         // One execution at a time uses the arrays of the runner.
         const std::lock_guard lock(execution_mutex);
         if (run.uncertainty == nullptr) return runner->execute(problem, images, context, run);
@@ -302,6 +303,10 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         throw InvalidArgument(
             "the uncertainty is estimated of images in host memory, and these are in a GPU's: "
             "leave splits out, or use Deconvolver");
+    if (options.has_pixel_weights)
+        throw InvalidArgument(
+            "weights of pixels are for images in host memory, and these are in a GPU's: leave them "
+            "out, or use Deconvolver");
     if (options.coarse_start.value_or(0) > 0)
         throw InvalidArgument(
             "a coarse start is made of images in host memory, and these are in a GPU's: leave it "

@@ -143,12 +143,14 @@ struct ScaledStart {
     }
 };
 
-/// Fills a mask: 1 for pixels that are compared, 0 for all other pixels.
+/// Fills the mask of pixels: 0 for those that are not compared, and for others 1, or their weight.
 struct ComparedMask {
     const float* data;
     float* target;
+    const float* given = nullptr;  ///< null: all pixels that are compared have equal weights
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        target[i] = richardson_lucy::is_compared(data[i]) ? 1 : 0;
+        const float weight = given != nullptr ? given[i] : 1;
+        target[i] = richardson_lucy::is_compared(data[i]) ? weight : 0;
     }
 };
 
@@ -233,6 +235,23 @@ struct RatioWithHeldOut {
 };
 template <class AnyRatio>
 RatioWithHeldOut(AnyRatio, const float*, float) -> RatioWithHeldOut<AnyRatio>;
+
+/// A data ratio whose pixels count by their weights: in the image that is projected back, and in
+/// the sums.
+template <class AnyRatio>
+struct WeightedRatio {
+    AnyRatio ratio;
+    const float* weight;
+    float* ratios;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const SumPair sums = pair_of(ratio(i));
+        ratios[i] *= weight[i];
+        const double factor = weight[i];
+        return {factor * sums.first, factor * sums.second};
+    }
+};
+template <class AnyRatio>
+WeightedRatio(AnyRatio, const float*, float*) -> WeightedRatio<AnyRatio>;
 
 /// The last change of each voxel that a step has added to its point, in 32 or in 16 bits.
 struct FloatChanges {

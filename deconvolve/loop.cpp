@@ -264,9 +264,42 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
     return outcome;
 }
 
+// Writes the weights of pixels to the executor, divided by the largest one.
+void load_pixel_weights(Executor& executor, const DeconvolutionProblem& problem,
+                        const ConstImageView& weights) {
+    const auto for_groups = [&](const auto& use) {
+        load_start(weights, problem.image, {}, 0, executor.staging(), use);
+    };
+    float most = 0;
+    for_groups([&](const float* values, index_t first, index_t count) {
+        for (index_t i = 0; i < count; ++i) {
+            if (!(values[i] >= 0) || std::isinf(values[i])) {
+                const index_t plane = problem.image.y * problem.image.x;
+                const Index3 at{(first + i) / plane, (first + i) % plane / problem.image.x,
+                                (first + i) % problem.image.x};
+                throw BadData(message("the weight of the pixel at z,y,x = ", to_string(at, ","),
+                                      " is ", values[i],
+                                      ": give finite numbers that are not negative"));
+            }
+            most = std::max(most, values[i]);
+        }
+    });
+    if (most == 0)
+        throw BadData("the weights of all pixels are 0: at least one pixel must be compared");
+    std::vector<float> scaled;
+    for_groups([&](const float* values, index_t first, index_t count) {
+        scaled.resize(static_cast<std::size_t>(count));
+        std::transform(values, values + count, scaled.begin(),
+                       [most](float value) { return value / most; });
+        executor.write_pixel_weights(scaled.data(), first, count);
+    });
+}
+
 LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,
                  const DeconvolveRun& run_options, const TimelineRow& row) {
     LoadedImage loaded = images.load(executor, problem, row);
+    if (problem.options.has_pixel_weights)
+        load_pixel_weights(executor, problem, run_options.pixel_weights);
     if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
@@ -314,7 +347,8 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     }
     DeconvolveReport& report = outcome.report;
     const index_t compared = element_count(problem.image) - loaded.missing_pixels;
-    if (loaded.has_gain && has_likelihood(problem.options.method) && compared > 0)
+    if (loaded.has_gain && has_likelihood(problem.options.method) && compared > 0 &&
+        !problem.options.has_pixel_weights)
         report.misfit =
             -2 * loaded.noise.gain * report.last.likelihood / static_cast<double>(compared);
     report.coarse_iterations = preparation.iterations();

@@ -58,19 +58,20 @@ struct LoadedImage;
 
 /// Roles of the arrays of an iteration, which have the object's or the image's extents.
 enum class ArrayRole {
-    point,         ///< object array: starting point of the step
-    correction,    ///< object array: back projection, then the next estimate
-    other_object,  ///< object array: second back projection, if a method has two
-    weights,       ///< object array: light that each voxel sends into the image, Aᵀ1
-    data,          ///< image array: recorded pixels
-    held_out,      ///< image array: photons that are held out
-    model,         ///< image array: blurred point, then the image that is projected back
-    other_image,   ///< image array: second image that is projected back, if a method has two
-    divisors,      ///< object array: weights plus slopes of a penalty
-    solution,      ///< object array: solution of a linear system
-    residual,      ///< object array: residual of a linear system
-    direction,     ///< object array: conjugate direction of a linear system
-    product,       ///< object array: matrix of a linear system times the direction
+    point,          ///< object array: starting point of the step
+    correction,     ///< object array: back projection, then the next estimate
+    other_object,   ///< object array: second back projection, if a method has two
+    weights,        ///< object array: light that each voxel sends into the image, Aᵀ1
+    data,           ///< image array: recorded pixels
+    held_out,       ///< image array: photons that are held out
+    pixel_weights,  ///< image array: weights of pixels in the likelihood
+    model,          ///< image array: blurred point, then the image that is projected back
+    other_image,    ///< image array: second image that is projected back, if a method has two
+    divisors,       ///< object array: weights plus slopes of a penalty
+    solution,       ///< object array: solution of a linear system
+    residual,       ///< object array: residual of a linear system
+    direction,      ///< object array: conjugate direction of a linear system
+    product,        ///< object array: matrix of a linear system times the direction
 };
 inline constexpr std::size_t array_roles = static_cast<std::size_t>(ArrayRole::product) + 1;
 

@@ -100,9 +100,9 @@ DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {
     if (!options.iterations)
         found.iterations = found.hold_out ? deconvolve::numbers::most_searched
                                           : deconvolve::traits_of(options).usual_iterations;
+    const bool may_start_coarsely = starts_coarsely && planes > 1 && !options.has_pixel_weights;
     if (!options.coarse_start)
-        found.coarse_start =
-            found.hold_out && starts_coarsely && planes > 1 ? most_coarse_start : 0;
+        found.coarse_start = found.hold_out && may_start_coarsely ? most_coarse_start : 0;
     return found;
 }
 

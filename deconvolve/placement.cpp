@@ -30,7 +30,14 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
         // Passes need the fewest arrays: if these do not fit, no other arrays do.
         if (fits_fused_passes(problem))
             if (auto runner = device.passes_in_slabs(problem, *gpus)) return runner;
-        if (problem.psf_varies() || (gpus->has_several() && gpus->wanted_slabs(problem) > 1))
+        const bool one_only = problem.options.has_pixel_weights;
+        if (problem.psf_varies() && one_only)
+            throw OutOfMemory(
+                "a PSF that varies with depth and weights of pixels are computed on "
+                "the CPU",
+                MemoryKind::gpu);
+        if (!one_only &&
+            (problem.psf_varies() || (gpus->has_several() && gpus->wanted_slabs(problem) > 1)))
             if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
         if (problem.psf_varies())
             throw OutOfMemory(
@@ -40,12 +47,13 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
         try {
             return device.arrays_on_one(problem, *gpus);
         } catch (const OutOfMemory&) {
-            if (gpus->has_several())
+            if (gpus->has_several() && !one_only)
                 if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
             throw;
         }
     } catch (const OutOfMemory& error) {
-        if (auto runner = device.walks(problem, *gpus, error.what())) return runner;
+        if (!problem.options.has_pixel_weights)
+            if (auto runner = device.walks(problem, *gpus, error.what())) return runner;
         throw;
     }
 }

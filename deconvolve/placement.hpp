@@ -43,7 +43,8 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
 /// Whether passes along x can compute the method's ratios and steps, which then depend on one voxel
 /// each.
 inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
-    return problem.traits.fits_passes && !problem.traits.uses_neighbors;
+    return problem.traits.fits_passes && !problem.traits.uses_neighbors &&
+           !problem.options.has_pixel_weights;
 }
 
 /// Makes a runner on the CPU by passes over spectra. Returns null if the method or the engines have

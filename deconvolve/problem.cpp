@@ -80,6 +80,11 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
         throw InvalidArgument(message("the offset is ", *options.offset,
                                       ", but the background, which includes it, is ",
                                       *options.background, ": leave one of them out"));
+    if (options.has_pixel_weights) require_option(options.method, "weights");
+    if (options.has_pixel_weights && *options.coarse_start > 0)
+        throw InvalidArgument(
+            sentence("coarser images do not have the weights of pixels: leave out ",
+                     OptionName{"coarse_start"}, ", or the weights"));
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
@@ -202,6 +207,7 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
     problem.options = resolved(options, image.z);
     problem.traits = traits_of(options);
     check_options(problem.options, problem.traits);
+    problem.encodes_bounds = options.saturation == encoded_bounds().level;
     problem.image = image;
     problem.object = image;
     set_psf(psf, thread_count(threads), problem);
@@ -291,6 +297,21 @@ void check_start(const DeconvolutionProblem& problem, const ConstImageView& star
         throw BadData("the initial estimate is complex: give its real part");
 }
 
+void check_pixel_weights(const DeconvolutionProblem& problem, const ConstImageView& weights) {
+    if (!problem.options.has_pixel_weights) {
+        if (weights.data == nullptr) return;
+        throw InvalidArgument(
+            "weights of pixels were not planned: set has_pixel_weights, and plan again");
+    }
+    if (weights.data == nullptr)
+        throw InvalidArgument("weights of pixels were planned, but there are none: give them");
+    if (weights.shape != problem.image || is_complex(weights.type))
+        throw InvalidArgument(message("the weights of pixels are ", to_string(weights.shape),
+                                      " (z×y×x) of ", to_string(weights.type),
+                                      ": give a real number for each pixel of the image, which is ",
+                                      to_string(problem.image)));
+}
+
 ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     const MethodTraits& traits = problem.traits;
     if (traits.solves_system)
@@ -299,6 +320,7 @@ ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     if (traits.keeps_previous) ++counts.object;
     if (traits.keeps_change) ++counts.object;
     if (problem.options.hold_out) ++counts.image;
+    if (problem.options.has_pixel_weights) ++counts.image;
     if (traits.draws_halves) {
         ++counts.object;
         ++counts.image;

@@ -88,7 +88,8 @@ struct DeconvolutionProblem {
         options.saturation = bounds.level;
         encodes_bounds = bounds.are_encoded;
     }
-    bool compares_all() const { return !options.saturation; }  ///< whether no pixel is left out
+    /// Whether all pixels are compared, with equal weights.
+    bool compares_all() const { return !options.saturation && !options.has_pixel_weights; }
     /// Returns the options of the convolution from object to image, or of its adjoint.
     Options blur(Operation operation) const;
 };
@@ -140,6 +141,9 @@ float mark_of(float pixel, const DeconvolutionProblem& problem);
 /// Throws if iterations cannot start from `start`. An estimate without data counts as not given,
 /// and is accepted.
 void check_start(const DeconvolutionProblem& problem, const ConstImageView& start);
+
+/// Throws unless weights of pixels are given if they were planned, and fit the image.
+void check_pixel_weights(const DeconvolutionProblem& problem, const ConstImageView& weights);
 
 /// Numbers of float arrays of the object's and of the image's extents that a method needs.
 struct ArrayCounts {

@@ -175,6 +175,7 @@ void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,
         half.choose(split, is_second);
         DeconvolveRun own;
         own.start = run.start;
+        own.pixel_weights = run.pixel_weights;
         own.reads_every = 0;
         if (run.on_iteration)
             own.on_iteration = [&](Iteration iteration, const EstimateReader&) {

@@ -134,18 +134,23 @@ ImageView DeconvolveSteps::last_result(index_t channel, const StackFormat& forma
     return last.view();
 }
 
-Volume DeconvolveSteps::read_mask() const {
-    if (request_.mask.empty()) return {};
-    const auto reader = io::open_image(request_.mask);
-    const io::ImageMetadata& mask = reader->metadata();
-    if (mask.frames * mask.channels != 1)
-        throw InvalidArgument(message("the mask \"", request_.mask, "\" has ", mask.channels,
-                                      " channels and ", mask.frames,
+namespace {
+
+// Reads the one volume of a file, such as "the mask"; returns an empty one if no file is given.
+Volume read_for_all_volumes(const char* what, const std::string& file) {
+    if (file.empty()) return {};
+    const auto reader = io::open_image(file);
+    const io::ImageMetadata& image = reader->metadata();
+    if (image.frames * image.channels != 1)
+        throw InvalidArgument(message(what, " \"", file, "\" has ", image.channels,
+                                      " channels and ", image.frames,
                                       " times; give one volume, which is for all of the image"));
-    Volume values(mask.shape, mask.type);
+    Volume values(image.shape, image.type);
     reader->read(0, 0, values.view());
     return values;
 }
+
+}  // namespace
 
 void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     const PhaseTimer timer(context.timeline, Phase::read);
@@ -170,7 +175,8 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     constexpr index_t shares = 8;  // of the memory limit
     options.most_bytes =
         std::min(options.most_bytes, host_limit_bytes(request_.options.max_host_bytes) / shares);
-    const Volume mask = read_mask();
+    const Volume mask = read_for_all_volumes("the mask", request_.mask);
+    pixel_weights_ = read_for_all_volumes("the image of weights", request_.weights);
     missing_.clear();
     for (index_t t = 0; t < input_metadata_.frames; ++t)
         for (index_t c = 0; c < input_metadata_.channels; ++c) {
@@ -179,6 +185,9 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
                 request_.engines.threads);
             if (mask.bytes() > 0)
                 found.add_mask(mask.view(), message("the mask \"", request_.mask, '"'));
+            if (pixel_weights_.bytes() > 0)
+                found.add_mask(std::as_const(pixel_weights_).view(),
+                               message("the image of weights \"", request_.weights, '"'));
             missing_.push_back(std::move(found));
         }
     std::optional<double> saturation;  // the largest value of all volumes
@@ -186,13 +195,57 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
         if (one.saturated) saturation = std::max(saturation.value_or(0), one.saturated->value);
     for (MissingPixels& one : missing_)
         if (one.saturated && one.saturated->value < *saturation) one.saturated.reset();
-    if (compares_all || (!saturation && !has_missing())) return;
-    if (saturation) options_.saturation = saturation;
-    if (has_missing() && !options_.saturation) options_.saturation = missing_pixel;
-    const std::string variant = message(has_missing() ? " with missing pixels" : "",
-                                        saturation ? message(" saturated at ", *saturation) : "");
+    saturation_ = request_.options.saturation;
+    if (saturation && !compares_all) saturation_ = saturation;
+}
+
+void DeconvolveSteps::use_findings(const ExecutionContext& context) {
+    const bool marks = has_missing() && has_likelihood(options_.method);
+    if (!saturation_ && !marks && bleachings_.empty()) return;
+    options_.saturation = saturation_;
+    if (saturation_ && !bleachings_.empty())
+        options_.saturation = UnbleachedVolume::saturation_of_bounds();
+    if (marks && !saturation_) options_.saturation = missing_pixel;
+    const std::string variant =
+        message(marks ? " with missing pixels" : "", bleachings_.empty() ? "" : " that bleach",
+                saturation_ ? message(" saturated at ", *saturation_) : "");
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
                   context, variant);
+}
+
+namespace {
+
+// An image whose missing pixels are marked. It knows those of all volumes.
+class MarkedImage : public ImageSource {
+  public:
+    MarkedImage(ImageSource& source, const std::vector<MissingPixels>& missing)
+        : source_(source), missing_(missing) {}
+    StackFormat format() const override {
+        StackFormat format = source_.format();
+        format.type = PixelType::float32;
+        return format;
+    }
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
+        const auto number = static_cast<std::size_t>(t * source_.format().channels + c);
+        MarkedSource(source_, missing_[number]).read_box(t, c, box, target);
+    }
+
+  private:
+    ImageSource& source_;
+    const std::vector<MissingPixels>& missing_;
+};
+
+}  // namespace
+
+void DeconvolveSteps::find_bleachings(const ExecutionContext& context) {
+    const PhaseTimer timer(context.timeline, Phase::read);
+    const StopScope scope(context.stop);
+    MarkedImage image(*reader_, missing_);
+    bleachings_.clear();
+    for (index_t c = 0; c < input_metadata_.channels; ++c)
+        bleachings_.push_back(
+            find_bleaching(image, c, keeps_light_of_planes(kernels_.of(c).file.values.view()),
+                           request_.options.offset, request_.engines.threads));
 }
 
 bool DeconvolveSteps::has_missing() const {
@@ -210,7 +263,8 @@ void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
         SourceChannel channel(*reader_, c);
         std::optional<MarkedSource> marked;
         PsfFitOptions options;
-        options.saturation = options_.saturation;
+        options.saturation = saturation_;
+        if (has_missing() && !saturation_) options.saturation = missing_pixel;
         if (has_missing()) marked.emplace(channel, missing_[static_cast<std::size_t>(c)]);
         const FittedPsf fitted = fit_psf(marked ? static_cast<ImageSource&>(*marked) : channel,
                                          *psf.file.made, options, request_.engines, context);
@@ -246,6 +300,8 @@ void add_warnings(const io::ImageMetadata& image, KernelFile& psf) {
 void DeconvolveSteps::plan(const ExecutionContext& context) {
     // A dry run reads no pixels.
     if (!request_.run.dry_run) find_missing(context);
+    if (!request_.run.dry_run && request_.finds_bleaching) find_bleachings(context);
+    if (!request_.run.dry_run) use_findings(context);
     if (!request_.run.dry_run && request_.refines_psf) refine_psfs(context);
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
@@ -254,7 +310,8 @@ void DeconvolveSteps::plan(const ExecutionContext& context) {
         DeconvolveOptions options = options_;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
-        options.image_type = has_missing() ? PixelType::float32 : input_metadata_.type;
+        const bool is_marked = has_missing() || !bleachings_.empty();
+        options.image_type = is_marked ? PixelType::float32 : input_metadata_.type;
         options.streamed = true;
         const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
@@ -320,6 +377,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
             run.uncertainty =
                 &uncertainty.emplace(*second_writer_, channel, number / input_metadata_.channels);
         run.start = next_initial_estimate();
+        run.pixel_weights = std::as_const(pixel_weights_).view();
         run.reads_every = request_.dump_every;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
@@ -329,7 +387,12 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         };
         std::optional<MarkedSource> marked;
         if (has_missing()) marked.emplace(input, missing_[static_cast<std::size_t>(number)]);
-        CheckedSource image(marked ? *marked : input,
+        ImageSource& recorded = marked ? static_cast<ImageSource&>(*marked) : input;
+        std::optional<UnbleachedVolume> unbleached;
+        if (!bleachings_.empty())
+            unbleached.emplace(recorded, bleachings_[static_cast<std::size_t>(channel)],
+                               number / input_metadata_.channels, saturation_);
+        CheckedSource image(unbleached ? *unbleached : recorded,
                             [&](const ConstImageView& part) { light_.add_image(part); });
         CheckedSink checked(output, light_);
         std::optional<KeepingSink> kept;

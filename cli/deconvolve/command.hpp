@@ -13,6 +13,7 @@
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/images/image_run.hpp"
+#include "convolume/bleaching.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/missing_pixels.hpp"
@@ -29,14 +30,17 @@ struct DeconvolveRequest : ImageRequest {
     std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
     MissingPixelOptions missing;
-    bool refines_psf = false;  ///< whether the PSF that is made is fitted to the image
-    std::string mask;          ///< file of a mask, 0 where pixels are left out; empty for none
+    bool refines_psf = false;      ///< whether the PSF that is made is fitted to the image
+    std::string mask;              ///< file of a mask, 0 where pixels are left out; empty for none
+    bool finds_bleaching = false;  ///< whether light is scaled back to the first exposure's
+    std::string weights;           ///< file of the weights of pixels; empty for none
     int dump_every = 0;  ///< number of iterations between estimates that are written; 0: none are
 
     std::vector<std::string> inputs() const {
         std::vector<std::string> all = ImageRequest::inputs();
         if (!start.empty()) all.push_back(start);
         if (!mask.empty()) all.push_back(mask);
+        if (!weights.empty()) all.push_back(weights);
         return all;
     }
     RunFiles files() const {
@@ -117,11 +121,13 @@ class DeconvolveSteps : public ImageSteps {
     void refine_psfs(const ExecutionContext& context);
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
+    /// Finds the bleaching of every channel.
+    void find_bleachings(const ExecutionContext& context);
+    /// Plans for images with what was found: missing and saturated pixels, and bleaching.
+    void use_findings(const ExecutionContext& context);
     bool has_missing() const;  ///< whether pixels of any volume are left out
     std::string saturated_text() const;
     void tell_volume(const Facts& facts, index_t number) const;
-    /// Returns the volume of the mask; an empty one if there is none.
-    Volume read_mask() const;
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
     ConstImageView next_initial_estimate();
     /// Returns the memory that keeps a channel's last result, which has this format.
@@ -134,6 +140,9 @@ class DeconvolveSteps : public ImageSteps {
     std::vector<Volume> last_results_;    ///< for --warm-start, last result of each channel
     std::vector<std::string> refined_;    ///< sentences on PSFs that were fitted
     std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest
+    std::vector<Bleaching> bleachings_;   ///< those of all channels; empty: they are not looked for
+    std::optional<double> saturation_;    ///< value of saturated pixels as they were recorded
+    Volume pixel_weights_;                ///< those of --weights; empty for none
     Kernels kernels_;
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/files/volumes.hpp"
-#include "convolume/missing_pixels.hpp"
+#include "convolume/bleaching.hpp"
 
 namespace convolume::cli {
 
@@ -39,10 +39,12 @@ void LightCheck::add_image(const ConstImageView& part) {
         pixels_ += element_count(part.shape);
         return;
     }
+    // Saturated pixels of a recording that bleaches hold bounds that are no light.
+    const auto most = static_cast<float>(UnbleachedVolume::saturation_of_bounds());
     const auto sums = figures_of_rows<float>(part, threads_, [&](const float* row) {
         std::pair<double, index_t> sum;
         for (index_t x = 0; x < part.shape.x; ++x) {
-            const bool is_used = row[x] < missing_pixel;
+            const bool is_used = row[x] < most;
             sum.first += is_used ? static_cast<double>(row[x]) : 0;
             sum.second += is_used;
         }

@@ -85,6 +85,23 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
                    "An image of the same extents: pixels that are 0 there are left out")
         ->type_name("FILE")
         ->group(group);
+    app.add_option(
+           "--weights", request.weights,
+           "An image of the same extents: the weight of each pixel in the likelihood; those "
+           "of weight 0 are left out")
+        ->type_name("FILE")
+        ->group(group);
+    add_parsed(
+        app, "--bleach", request.finds_bleaching,
+        [](std::string_view option, const std::string& text) {
+            if (text != "auto" && text != "off")
+                throw InvalidArgument(message(option, " is auto or off, not \"", text, "\""));
+            return text == "auto";
+        },
+        "auto|off",
+        "Scale light that bleaches from plane to plane, of PSFs that keep the light of planes, or "
+        "from time to time, back to that of the first exposure (default: off)")
+        ->group(group);
     app.add_option("--start", request.start,
                    "An image to begin with, such as an earlier result (default: a constant)")
         ->type_name("FILE")
@@ -158,10 +175,12 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
         if (is_given && !asks_for_nothing) require_option(method, field.text.name);
     });
     constexpr std::pair<const char*, const char*> others[] = {
-        {"--start", "start"},     {"--warm-start", "start"}, {"--mask", "mask"},
-        {"--no-data", "no_data"}, {"--nan", "nan"},          {"--hot-pixels", "hot_pixels"}};
+        {"--start", "start"},          {"--warm-start", "start"}, {"--mask", "mask"},
+        {"--weights", "weights"},      {"--no-data", "no_data"},  {"--nan", "nan"},
+        {"--hot-pixels", "hot_pixels"}};
     for (const auto& [flag, option] : others)
         if (command.count(flag) > 0) require_option(method, option);
+    options.has_pixel_weights = command.count("--weights") > 0;
     // An image to begin with replaces coarser ones.
     if (!options.coarse_start && command.count("--start") + command.count("--warm-start") > 0)
         options.coarse_start = 0;

@@ -211,6 +211,16 @@ std::string DeconvolveSteps::place_text(index_t volume) const {
 void DeconvolveSteps::tell_result(const Facts& facts) const {
     ImageSteps::tell_result(facts);
     for (const std::string& sentence : refined_) facts.console.fact("refined", sentence);
+    for (std::size_t c = 0; c < bleachings_.size(); ++c) {
+        const std::string channel =
+            bleachings_.size() > 1
+                ? message("channel ", kernels_.number(static_cast<index_t>(c)), ": ")
+                : "";
+        facts.console.fact("bleach", message(channel, bleachings_[c].finding));
+        facts.json["report"]["bleaching"].push_back({{"per_plane", bleachings_[c].per_plane},
+                                                     {"per_time", bleachings_[c].per_time},
+                                                     {"finding", bleachings_[c].finding}});
+    }
     for (std::size_t i = 0; i < volumes_.size(); ++i) tell_volume(facts, static_cast<index_t>(i));
     for (const Sentence& warning :
          restoration_warnings({volumes_, options_, kernels_.all().front()->file.made.has_value(),

@@ -119,6 +119,7 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     const Shape3 part = part_of(whole.image);
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
+    of_part.has_pixel_weights = false;  // all pixels tell how many iterations the noise bears
     of_part.iterations = whole.options.iterations;
     of_part.splits = 0;
     of_part.coarse_start = whole.options.coarse_start;
@@ -130,7 +131,6 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     of_part.max_host_bytes = whole.options.max_host_bytes;
     std::unique_ptr<HeldOutSearch> search(
         new HeldOutSearch(whole, resolve_problem(part, middle, of_part, threads), threads));
-    search->problem_.encodes_bounds = true;
     search->problem_.reserved_host_bytes = whole.reserved_host_bytes;
     search->coarse_ = CoarseStart::make(search->problem_, make_runner, threads);
     search->runner_ = make_runner(search->problem_);

@@ -51,6 +51,7 @@ class ArrayExecutor final : public Executor {
         data_ = image(true);
         model_ = image(true);
         of(ArrayRole::held_out) = image(problem.options.hold_out);
+        pixel_weights_ = image(problem.options.has_pixel_weights);
         of(ArrayRole::other_image) = image(traits.draws_halves);
     }
 
@@ -64,6 +65,9 @@ class ArrayExecutor final : public Executor {
 
     void write_image(const float* values, index_t first, index_t count) override {
         arrays_.write(values, data_, first, count);
+    }
+    void write_pixel_weights(const float* values, index_t first, index_t count) override {
+        arrays_.write(values, array(ArrayRole::pixel_weights), first, count);
     }
     void write_estimate(const float* values, index_t first, index_t count) override {
         arrays_.write(values, estimate_, first, count);
@@ -94,7 +98,7 @@ class ArrayExecutor final : public Executor {
         if (problem_.compares_all())
             arrays_.for_each(pixels_, ConstantFill{model_, 1});
         else
-            arrays_.for_each(pixels_, ComparedMask{data_, model_});
+            arrays_.for_each(pixels_, ComparedMask{data_, model_, pixel_weights_});
         arrays_.blur_back(model_, weights_);
         if (write_start(image))
             arrays_.for_each(voxels_, begin_functor(image, estimate_, {weights_}));
@@ -145,6 +149,17 @@ class ArrayExecutor final : public Executor {
         const StepStart& start() const { return at_start; }
 
         void load_point() { executor.load_point(at_start); }
+        void compare(float less) {
+            if (executor.pixel_weights_ == nullptr) {
+                FunctorOperations<ArrayOperations>::compare(less);
+                return;
+            }
+            const ArrayViews at{executor};
+            const DataRatio ratio{at.data(), executor.model_, settings().model, less};
+            add(pixel_sums, executor.pixels_,
+                WeightedRatio{RatioWithHeldOut{ratio, at.held_out(), settings().held_out_share},
+                              executor.pixel_weights_, executor.model_});
+        }
         void blur(ArrayRole object, ArrayRole image) {
             if (!result.refused)
                 executor.arrays_.blur(executor.array(object), executor.array(image));
@@ -248,6 +263,7 @@ class ArrayExecutor final : public Executor {
     float *&residual_ = of(ArrayRole::residual), *&direction_ = of(ArrayRole::direction);
     float*& product_ = of(ArrayRole::product);
     float *&data_ = of(ArrayRole::data), *&model_ = of(ArrayRole::model);
+    float*& pixel_weights_ = of(ArrayRole::pixel_weights);
     float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
     float* change_ = nullptr;    ///< the change that the last step added to its point
     bool is_complete_ = true;

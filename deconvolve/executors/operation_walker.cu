@@ -188,6 +188,7 @@ const PlaneRing& OperationWalker::ring(ArrayRole role) const {
             return rings_.residuals;
         case ArrayRole::product:
             return rings_.products;
+        case ArrayRole::pixel_weights:
         case ArrayRole::weights:
         case ArrayRole::solution:
         case ArrayRole::direction:

@@ -116,7 +116,8 @@ struct RichardsonLucy {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     static constexpr const char *name = "rl", *help = "Richardson-Lucy";
     static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy", "lucy-richardson"};
-    static constexpr std::array<std::string_view, 2> option_names{"acceleration", "start"};
+    static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
+                                                                  "weights"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

@@ -16,8 +16,8 @@ struct RichardsonLucyTv {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy_tv;
     static constexpr const char *name = "rl-tv", *help = "with total variation";
     static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy-tv", "rltv"};
-    static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
-                                                                  "tv_weight"};
+    static constexpr std::array<std::string_view, 4> option_names{"acceleration", "start",
+                                                                  "tv_weight", "weights"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits = ScaledHeavyBall::traits(options);

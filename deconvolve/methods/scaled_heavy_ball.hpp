@@ -13,7 +13,7 @@ struct ScaledHeavyBall {
     static constexpr DeconvolveMethod method = DeconvolveMethod::scaled_heavy_ball;
     static constexpr const char *name = "shb", *help = "as a scaled heavy ball";
     static constexpr std::array<std::string_view, 1> aliases{"scaled-heavy-ball"};
-    static constexpr std::array<std::string_view, 1> option_names{"start"};
+    static constexpr std::array<std::string_view, 2> option_names{"start", "weights"};
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;

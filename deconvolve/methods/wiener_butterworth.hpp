@@ -28,8 +28,8 @@ struct WienerButterworth {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener_butterworth;
     static constexpr const char *name = "wb", *help = "with a Wiener-Butterworth back projector";
     static constexpr std::array<std::string_view, 1> aliases{"wiener-butterworth"};
-    static constexpr std::array<std::string_view, 4> option_names{"acceleration", "start",
-                                                                  "unmatched", "noise_to_signal"};
+    static constexpr std::array<std::string_view, 5> option_names{
+        "acceleration", "start", "unmatched", "noise_to_signal", "weights"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

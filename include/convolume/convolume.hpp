@@ -4,6 +4,7 @@
 // library convolume-io.
 
 #include "convolume/beads.hpp"
+#include "convolume/bleaching.hpp"
 #include "convolume/cache.hpp"
 #include "convolume/calibration.hpp"
 #include "convolume/camera.hpp"

@@ -139,6 +139,10 @@ struct DeconvolveOptions {
     /// contradict. They enter no estimate. float32 pixels of the value missing_pixel are left out.
     /// For all methods but nnls and wiener.
     std::optional<double> saturation;
+    /// Whether each execution gives the weights of pixels, DeconvolveRun::pixel_weights. Iterations
+    /// then work on whole arrays, with one more of the image's extents, and coarse_start is 0. For
+    /// all methods but rlgc, nnls and wiener, and images in host memory.
+    bool has_pixel_weights = false;
     /// Weight w of the penalty of rl-tv. If it is not given, it is as large as the noise of a
     /// correction where the object is bright, seen from the noise of each image:
     ///
@@ -294,6 +298,15 @@ struct DeconvolveRun {
     /// An iteration without acceleration continues exactly from an estimate of the object's shape;
     /// momentum starts anew.
     ConstImageView start{};
+    /// Weight of each pixel in the likelihood, with the image's shape and any real type, if
+    /// DeconvolveOptions::has_pixel_weights is set. Weights are at least 0. They are
+    /// divided by the largest one, so that only their ratios count. A pixel of weight 0 says nothing
+    /// of the object, but enters the estimates of background and noise unless it is marked as
+    /// missing (missing_pixel). Voxels that send less than 1 % of their light, by weight, into the
+    /// image stay 0.
+    ///
+    ///     x ← x / (Aᵀw) · Aᵀ(w y / (A x + b))
+    ConstImageView pixel_weights{};
     /// Is called after every iteration, unless empty.
     std::function<void(const Iteration&, const EstimateReader&)> on_iteration;
     /// Distance, in iterations, of the estimates that on_iteration may read; 0: it reads none. The
@@ -338,7 +351,8 @@ struct DeconvolveReport {
     std::optional<double> offset_error;
     /// Deviance of a pixel, which is 1 if photon noise is all that differs between the image and
     /// the blurred estimate. It is larger after too few iterations, or if the PSF is not that of
-    /// the recording. Set if the method counts photons, and the gain is known.
+    /// the recording. Set if the method counts photons, the gain is known, and all pixels have
+    /// equal weights.
     ///
     ///     2 Q Σ [y log(y / m) − (y − m)] / N,  Q photons for each unit of the image
     std::optional<double> misfit;

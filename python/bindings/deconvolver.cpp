@@ -16,6 +16,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/bleaching.hpp"
 #include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 #include "convolume/missing_pixels.hpp"
@@ -241,6 +242,22 @@ void bind_missing_pixels(nb::module_& module) {
         nb::arg("threads").none());
 }
 
+void bind_bleaching(nb::module_& module) {
+    module.def(
+        "bleaching_factors",
+        [](const std::vector<double>& light) {
+            const Decay decay = fit_decay(light);
+            Bleaching bleaching;
+            bleaching.times = static_cast<index_t>(light.size());
+            if (decay.is_found()) bleaching.per_time = decay.rate;
+            std::vector<double> factors;
+            for (index_t t = 0; t < bleaching.times; ++t) factors.push_back(bleaching.factor(t, 0));
+            return factors;
+        },
+        "Returns the light of exposures, by a decay that fits it, as multiples of the brightest.",
+        nb::arg("light"));
+}
+
 std::vector<std::string> in_words_of_python(const std::vector<Sentence>& sentences) {
     std::vector<std::string> texts;
     for (const Sentence& one : sentences) texts.push_back(one.with_names(keyword_of));
@@ -294,7 +311,8 @@ void bind_warnings(nb::module_& module) {
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
-    bind_options<DeconvolveOptions>(module, "DeconvolveOptions");
+    bind_options<DeconvolveOptions>(module, "DeconvolveOptions")
+        .def_rw("has_pixel_weights", &DeconvolveOptions::has_pixel_weights);
     nb::class_<DeconvolveReport>(module, "DeconvolveReport");
 
     nb::class_<Deconvolver>(module, "Deconvolver")
@@ -315,20 +333,23 @@ void bind_deconvolver(nb::module_& module) {
             "execute",
             [](const Deconvolver& self, const ReadArray& image, const WriteArray& out,
                const std::optional<ReadArray>& start, const nb::object& callback,
-               const nb::object& progress, const std::optional<WriteArray>& uncertainty) {
+               const nb::object& progress, const std::optional<WriteArray>& uncertainty,
+               const std::optional<ReadArray>& weights) {
                 const ConstImageView from = view(image);
+                const ConstImageView pixel_weights = weights ? view(*weights) : ConstImageView{};
                 const ImageView to = view(out);
                 std::optional<ViewSink> deviation;
                 if (uncertainty) deviation.emplace(view(*uncertainty));
                 return execute(start, callback, progress,
                                [&](DeconvolveRun run, const ExecutionContext& context) {
                                    if (deviation) run.uncertainty = &*deviation;
+                                   run.pixel_weights = pixel_weights;
                                    return self.execute(from, to, run, context);
                                });
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none(),
-            nb::arg("uncertainty") = nb::none());
+            nb::arg("uncertainty") = nb::none(), nb::arg("weights") = nb::none());
     module.def(
         "has_likelihood",
         [](std::string_view method) { return has_likelihood(parse_deconvolve_method(method)); },
@@ -381,6 +402,7 @@ void bind_deconvolver(nb::module_& module) {
         nb::arg("engines"));
     bind_device_deconvolver(module);
     bind_missing_pixels(module);
+    bind_bleaching(module);
     bind_warnings(module);
 }
 

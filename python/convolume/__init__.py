@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
+from ._bleaching import correct_bleaching
 from ._channels import Channelizer, Synthesizer, channelize, synthesize
 from ._chirps import chirp_bank, spectral_chirp_bank
 from ._convolve import Convolver, convolve, correlate
@@ -58,10 +59,10 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "FilterBank", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
            "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport",
            "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable",
-           "__version__", "channelize", "chirp_bank", "convolve", "correlate", "correlation_peaks", "divide_by_noise",
-           "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process",
-           "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
-           "richardson_lucy", "save", "spectral_chirp_bank", "synthesize", "wiener"]
+           "__version__", "channelize", "chirp_bank", "convolve", "correct_bleaching", "correlate", "correlation_peaks",
+           "divide_by_noise", "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open",
+           "plan_process", "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf",
+           "resample_kernel", "richardson_lucy", "save", "spectral_chirp_bank", "synthesize", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -15,7 +15,7 @@ from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes
-from ._missing_pixels import find_missing, mask_of
+from ._missing_pixels import find_missing, mask_of, weights_of
 from ._options import center_of, triple_of, with_keywords
 from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_psf
 from ._run import byte_size, engines, log_plan, progress_bar
@@ -161,19 +161,19 @@ class Deconvolver:
         self._cores = ([self._core_at_depths()] if at_depths
                        else [self._core_of(number) for number in range(len(self._psfs))])
         # Plans for images with missing or saturated pixels, by their PSFs and the saturation.
-        self._marked_cores: dict[tuple[int, float | None], _core.Deconvolver] = {}
+        self._marked_cores: dict[tuple[int, float | None, bool], _core.Deconvolver] = {}
         self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self._report: Mapping[str, Any] = MappingProxyType({})
         log_plan(lambda: self.plan, arguments)
 
-    def _core_of(self, number: int, saturation: float | None = None) -> _core.Deconvolver:
+    def _core_of(self, number: int, saturation: float | None = None, has_weights: bool = False) -> _core.Deconvolver:
         """Plans for one of the PSFs. With a saturation, images may have missing pixels."""
         taps = self._psfs[number].taps
         plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
         return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
-                    self._options_of(number, saturation=saturation), engines(self._arguments))
+                    self._options_of(number, saturation, has_weights), engines(self._arguments))
 
-    def _core_at_depths(self, saturation: float | None = None) -> _core.Deconvolver:
+    def _core_at_depths(self, saturation: float | None = None, has_weights: bool = False) -> _core.Deconvolver:
         """Plans for PSFs at depths."""
         taps, centers = [], []
         for psf in self._psfs:
@@ -182,36 +182,47 @@ class Deconvolver:
             centers.append(_core.center_index(
                 _core.Options(origin=center_of(psf.origin if in_order else "middle", 3)), taps[-1]))
         return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
-                                           self._options_of(0, saturation=saturation), engines(self._arguments))
+                                           self._options_of(0, saturation, has_weights), engines(self._arguments))
 
-    def _options_of(self, number: int, saturation: float | None = None) -> _core.DeconvolveOptions:
+    def _options_of(self, number: int, saturation: float | None = None,
+                    has_weights: bool = False) -> _core.DeconvolveOptions:
         arguments = {**self._arguments, "origin": self._psfs[number].origin}
         if saturation is not None:
             arguments |= {"image_dtype": None, "saturation": saturation}
-        return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
+        options = _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
+        options.has_pixel_weights = has_weights
+        return options
 
-    def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None
+    def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None, weights: np.ndarray | None
                 ) -> tuple[_core.Deconvolver, np.ndarray, list[str], str]:
         """Returns the plan for an image, the image with its missing pixels marked, what is missing, and a sentence on
         saturated pixels that the method compares."""
+        method = self._arguments.get("method", "rl")
+        if weights is not None:
+            _core.require_option(method, "weights")
+            mask = np.ascontiguousarray(weights != 0, np.uint8)
         missing = find_missing(image, self._psfs[number].taps, self._arguments, mask)
         saturation = self._arguments.get("saturation", "auto")
         if saturation == "auto":
             saturation = None if missing is None else missing.saturation
+        findings: list[str] = []
         if missing is not None and missing.count > 0:
             marked = np.empty(image.shape, np.float32)
             missing.mark(image, marked)
-            return self._core_for(number, saturation or _core.missing_pixel), marked, missing.findings, ""
-        if not _core.has_likelihood(self._arguments.get("method", "rl")):
+            image, findings, saturation = marked, missing.findings, saturation or _core.missing_pixel
+        elif not _core.has_likelihood(method):
             return self._cores[number], image, [], "" if missing is None else missing.saturated
-        return self._cores[number] if saturation is None else self._core_for(number, saturation), image, [], ""
+        if saturation is None and weights is None:
+            return self._cores[number], image, findings, ""
+        return self._core_for(number, saturation, weights is not None), image, findings, ""
 
-    def _core_for(self, number: int, saturation: float) -> _core.Deconvolver:
-        """Returns the plan for images with missing or saturated pixels."""
-        key = number, saturation
+    def _core_for(self, number: int, saturation: float | None, has_weights: bool) -> _core.Deconvolver:
+        """Returns the plan for images with missing or saturated pixels, or with weights of pixels."""
+        key = number, saturation, has_weights
         if key not in self._marked_cores:
             at_depths = self._arguments.get("depths") is not None
-            self._marked_cores[key] = self._core_at_depths(saturation) if at_depths else self._core_of(*key)
+            self._marked_cores[key] = (self._core_at_depths(saturation, has_weights) if at_depths
+                                       else self._core_of(*key))
         return self._marked_cores[key]
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
@@ -256,6 +267,11 @@ class Deconvolver:
             clamped.
         mask : array of one image's shape, optional
             Pixels that are 0 or False there are left out: they say nothing of the object.
+        weights : array of one image's shape, optional
+            Weight of each pixel in the likelihood, at least 0, as a share of the largest weight. Pixels of weight 0 are
+            left out, and voxels that send their light only into pixels of less than 0.01 stay 0. There is no coarse
+            start then, and the search for the number of iterations takes all pixels to be alike. Of methods "rl",
+            "rl-tv", "shb" and "wb".
         start : array of the image's shape, optional
             First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional
@@ -290,17 +306,18 @@ class Deconvolver:
             raise InvalidArgument(f"start has the shape {first.shape} and the image {pixels.shape}: both must be equal")
         starts = None if first is None else batch.of(first)
         mask = mask_of(run.get("mask"), self.image_shape)
+        weights = weights_of(run.get("weights"), self.image_shape, mask)
         deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         deviations = None if deviation is None else batch.of(deviation)
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
-                core, source, left_out, saturated = self._marked(psf_number, sources[index], mask)
+                core, source, left_out, saturated = self._marked(psf_number, sources[index], mask, weights)
                 target = targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
                 second = None if deviations is None else deviations[index]
                 facts, accepted = self._execute(
-                    lambda a, b, c: core.execute(source, target, a, b, c, second),  # noqa: B023 (called at once)
+                    lambda a, b, c: core.execute(source, target, a, b, c, second, weights),  # noqa: B023
                     None if starts is None else starts[index], run, index, step)
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)
@@ -348,6 +365,10 @@ class Deconvolver:
         if self._arguments.get("uncertainty"):
             raise InvalidArgument("the uncertainty is for arrays in host memory, and the image is in a GPU's: pass a "
                                   "NumPy array; GPUs compute with it, too")
+        for name in ("mask", "weights"):
+            if run.get(name) is not None:
+                raise InvalidArgument(f"{name} is for arrays in host memory, and the image is in a GPU's: pass a NumPy "
+                                      "array; GPUs compute with it, too")
         if self._arguments.get("depths") is not None:
             raise InvalidArgument("a PSF that varies with depth is for arrays in host memory, and the image is in a "
                                   "GPU's: pass a NumPy array; GPUs compute with it, too")

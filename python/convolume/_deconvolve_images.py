@@ -58,7 +58,7 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
         Weight of the total variation (Dey 2006); 0 is without, "auto" chooses it from the image's noise.
     depths : sequence of floats, optional
         Depths of several PSFs, see :class:`Deconvolver`.
-    axes, channel_axis, mask, callback, out, dtype, progress
+    axes, channel_axis, mask, weights, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, no_data, hot_pixels, nan, coarse_start,
     uncertainty, seed, device, workers, max_host_mem, max_gpu_mem, fft

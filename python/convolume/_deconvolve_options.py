@@ -83,6 +83,7 @@ class CallKeywords(TypedDict, total=False):
     dtype: Any
     start: Any
     mask: Any
+    weights: Any
     callback: Callback | None
     progress: Progress
     stream: Any
@@ -97,6 +98,7 @@ class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKe
     out: Any
     dtype: Any
     mask: Any
+    weights: Any
     callback: Callback | None
     progress: Progress
 

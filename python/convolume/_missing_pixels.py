@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._arrays import readable
 from ._errors import InvalidArgument
 from ._options import triple_of
 
@@ -19,6 +20,17 @@ def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
     if mask.shape != image_shape:
         raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, {image_shape}")
     return mask
+
+
+def weights_of(given: Any, image_shape: tuple[int, ...], mask: np.ndarray | None) -> np.ndarray | None:
+    """Returns the weights of pixels as an array of float32, 0 where the mask is, or None if none are given."""
+    if given is None:
+        return None
+    weights = np.ascontiguousarray(readable(given, "the array of weights"), np.float32)
+    if weights.shape != image_shape:
+        raise InvalidArgument(f"the weights have the shape {weights.shape}: it must be that of one image, "
+                              f"{image_shape}")
+    return weights if mask is None else np.where(mask != 0, weights, np.float32(0))
 
 
 def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
