@@ -32,7 +32,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "python"
 @pytest.mark.skipif(not DOCS.exists(), reason="the pages are not beside the tests")
 def test_everything_public_is_in_the_reference():
     page = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^::: convolume\.(\w+)$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
+    assert sorted(re.findall(r"^### `(\w+)`$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
 
 
 BLOCK = re.compile(r"^(?:<!-- from examples/python/(\S+)\.py -->\n)?```python\n(.*?)^```", re.M | re.S)
