@@ -45,9 +45,9 @@ def check_recommendations():
     run("psf", "-o", "h.npy", "--na", "1.2", "--ni", "1.33", "--wavelength", "520nm", "--voxel", VOXEL, "--size",
         ",".join(map(str, PSF)))
     recordings = {}
+    check(any(ROW.search(page.read_text(encoding="utf-8")) for page in PAGES), "no page recommends anything")
     for page in PAGES:
         rows = ROW.findall(page.read_text(encoding="utf-8"))
-        check(rows, page.name, "recommends nothing")
         for kind, photons, options, claimed in rows:
             if (kind, photons) not in recordings:
                 recordings[kind, photons] = (*record(kind, int(photons)), np.load("y.npy"))
