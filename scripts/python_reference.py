@@ -26,7 +26,7 @@ MODULES = ("signal", "ndimage", "restoration", "cache")
 OUTLINE = {
     "Where functions run": "Run",
     "Convolution": "convolve correlate Convolver Plan",
-    "Deconvolution": "richardson_lucy wiener Deconvolver Iteration",
+    "Deconvolution": "richardson_lucy wiener Deconvolver Iteration correct_bleaching",
     "Filters": "channelize synthesize Channelizer Synthesizer prototype_filter dual_prototype filter_bank FilterBank "
                "FilterPlan StreamFilter",
     "Templates in signals": "correlation_peaks CorrelationBank divide_by_noise chirp_bank spectral_chirp_bank",

@@ -11,7 +11,8 @@ folder:
 The recordings are those of recordings.py. convolume makes the PSF of the restoration for the same objective, indices
 and depth (`matched`), or for no depth (`no depth`), or it is the one of the forward model (`same`). It finds offset and
 background itself; other programs get the image less both. `best` is the best of 1 to 12, 16, 20 … N iterations
-(`--most`, 200), with and without a coarse start. It takes most of the time. CPU seconds are those of the whole process.
+(`--most`, 200), with and without a coarse start. It takes most of the time. `all pixels`, if it is asked for, is the
+default without a search for missing, hot and saturated pixels. CPU seconds are those of the whole process.
 
 Other programs are deconwolf (`dw` on PATH; needs tifffile), RedLionfish and scikit-image (if they can be imported),
 with 40, 10 and 30 iterations.
@@ -34,8 +35,9 @@ import recordings
 
 FIRST_RUN, LATER_DISTANCE = (12, 1), 4  # iterations, and distance of the estimates that are measured
 PSFS = {"matched": ("--ns", "1.345", "--depth", "5um"), "no depth": ("--ns", "1.345", "--depth", "0um"), "same": None}
-OWN = {"30 iterations": ["--iterations", 30], "default": []}
-PROGRAMS = [*OWN, "best", "deconwolf", "RedLionfish", "scikit-image"]
+OWN = {"30 iterations": ["--iterations", 30], "default": [],
+       "all pixels": ["--no-data", "off", "--hot-pixels", "off", "--saturation", "off"]}
+PROGRAMS = ["30 iterations", "default", "best", "deconwolf", "RedLionfish", "scikit-image"]
 
 
 class Command:
@@ -126,9 +128,12 @@ def summary_of(rows):
     """Returns what the defaults of convolume lose against the best, and their CPU time against 30 iterations."""
     programs = [row["programs"] for row in rows]
     summary = {"recordings": len(rows)}
-    if all(program in one for one in programs for program in OWN):
+    if all(program in one for one in programs for program in ("30 iterations", "default")):
         summary["median_cpu"] = float(np.median([p["default"]["seconds"] / p["30 iterations"]["seconds"]
                                                  for p in programs]))
+    if all(program in one for one in programs for program in ("default", "all pixels")):
+        summary["largest_change_by_missing_pixels_dB"] = float(max(abs(p["default"]["psnr"] - p["all pixels"]["psnr"])
+                                                                   for p in programs))
     if all("best" in row and "default" in row["programs"] for row in rows):
         loss = np.array([row["best"] - row["programs"]["default"]["psnr"] for row in rows])
         summary |= {"within_0.3_dB": float((loss <= 0.3).mean()), "largest_loss_dB": float(loss.max())}

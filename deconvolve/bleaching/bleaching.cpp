@@ -23,11 +23,11 @@ using deconvolve::for_each_band;
 constexpr index_t band_bytes = index_t{128} << 20;
 
 // The light of every plane of a channel: means of the pixels, less the offset.
-struct PlaneLight {
+struct LightOfExposures {
     std::vector<double> of_planes;              ///< t slowest; NaN of planes without pixels
     std::optional<deconvolve::NoiseFit> noise;  ///< that of the first volume
 
-    PlaneLight(ImageSource& image, index_t c, bool measures_noise, int threads) {
+    LightOfExposures(ImageSource& image, index_t c, bool measures_noise, int threads) {
         const StackFormat format = image.format();
         const double nothing = std::numeric_limits<double>::quiet_NaN();
         of_planes.assign(static_cast<std::size_t>(format.frames * format.shape.z), nothing);
@@ -141,7 +141,7 @@ double Bleaching::factor(index_t t, index_t z) const {
 Bleaching find_bleaching(ImageSource& image, index_t c, bool along_z, std::optional<double> offset,
                          int threads) {
     const StackFormat format = image.format();
-    const PlaneLight light(image, c, !offset.has_value(), thread_count(threads));
+    const LightOfExposures light(image, c, !offset.has_value(), thread_count(threads));
     if (!offset) {
         if (!light.noise || light.noise->is_filtered)
             throw BadData(sentence(
@@ -158,8 +158,8 @@ Bleaching find_bleaching(ImageSource& image, index_t c, bool along_z, std::optio
     if (!by_planes && format.frames == 1) {
         found.finding = format.shape.z == 1
                             ? "one plane at one time tells no bleaching"
-                            : "the PSF does not keep the light of planes, as that of a widefield "
-                              "microscope does: their light tells no bleaching";
+                            : "the PSF does not keep the light of planes, as a widefield one does "
+                              "that is wide enough: their light tells no bleaching";
         return found;
     }
     const std::vector<double> exposures = light.of_groups(by_planes ? 1 : format.shape.z, *offset);

@@ -300,10 +300,10 @@ struct DeconvolveRun {
     ConstImageView start{};
     /// Weight of each pixel in the likelihood, with the image's shape and any real type, if
     /// DeconvolveOptions::has_pixel_weights is set. Weights are at least 0. They are
-    /// divided by the largest one, so that only their ratios count. A pixel of weight 0 says nothing
-    /// of the object, but enters the estimates of background and noise unless it is marked as
-    /// missing (missing_pixel). Voxels that send less than 1 % of their light, by weight, into the
-    /// image stay 0.
+    /// divided by the largest one, so that only their ratios count. A pixel of weight 0 says
+    /// nothing of the object, but enters the estimates of background and noise unless it is marked
+    /// as missing (missing_pixel). Voxels that send less than 1 % of their light, by weight, into
+    /// the image stay 0.
     ///
     ///     x ← x / (Aᵀw) · Aᵀ(w y / (A x + b))
     ConstImageView pixel_weights{};
