@@ -170,8 +170,7 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
         options.no_data = {false, {}};
         options.find_hot_pixels = false;
     }
-    if (const auto bits = input_metadata_.microscope.significant_bits)
-        options.camera_maximum = std::ldexp(1.0, *bits) - 1;
+    options.camera_maximum = input_metadata_.microscope.camera_maximum();
     constexpr index_t shares = 8;  // of the memory limit
     options.most_bytes =
         std::min(options.most_bytes, host_limit_bytes(request_.options.max_host_bytes) / shares);

@@ -4,6 +4,7 @@
 // all formats. In this interface axes are always t, c, z, y, x.
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -43,6 +44,12 @@ struct MicroscopeMetadata {
     std::string immersion;                   ///< OME's word, such as "Oil", "Water"; may be empty
     std::optional<int> significant_bits;     ///< significant bits of the camera's samples
     std::vector<Channel> channels;           ///< metadata of each channel; may be empty
+
+    /// Returns the largest value of the camera's samples, if it is known.
+    std::optional<double> camera_maximum() const {
+        if (!significant_bits) return std::nullopt;
+        return std::ldexp(1.0, *significant_bits) - 1;
+    }
 };
 
 /// Metadata of an image: extents, type, voxel size, and metadata of its format.

@@ -219,7 +219,8 @@ void bind_missing_pixels(nb::module_& module) {
         "find_missing_pixels",
         [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
            std::optional<double> no_data, bool hot_pixels, bool saturated, bool nonfinite,
-           const std::optional<ReadArray>& mask, std::optional<int> threads) {
+           const std::optional<ReadArray>& mask, std::optional<double> camera_maximum,
+           std::optional<int> threads) {
             const ConstImageView pixels = view(image), taps = view(psf);
             std::optional<ConstImageView> kept;
             if (mask) kept = view(*mask);
@@ -230,6 +231,7 @@ void bind_missing_pixels(nb::module_& module) {
             options.find_hot_pixels = hot_pixels;
             options.find_saturated = saturated;
             options.leave_out_nonfinite = nonfinite;
+            options.camera_maximum = camera_maximum;
             const PsfSharpness sharpness = hot_pixels ? sharpness_of(taps) : PsfSharpness();
             MissingPixels found =
                 find_missing_pixels(source, 0, 0, sharpness, options, threads.value_or(0));
@@ -239,7 +241,7 @@ void bind_missing_pixels(nb::module_& module) {
         "Returns the pixels of an image that a deconvolution leaves out.", nb::arg("image"),
         nb::arg("psf"), nb::arg("find_no_data"), nb::arg("no_data").none(), nb::arg("hot_pixels"),
         nb::arg("saturated"), nb::arg("nonfinite"), nb::arg("mask").none(),
-        nb::arg("threads").none());
+        nb::arg("camera_maximum").none(), nb::arg("threads").none());
 }
 
 void bind_bleaching(nb::module_& module) {

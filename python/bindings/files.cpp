@@ -38,7 +38,19 @@ std::array<std::optional<double>, 3> voxel_of(const ImageMetadata& metadata) {
     return metadata.voxel_size_um;
 }
 
-// Everything that writers use, in the form in which it is pickled.
+// Metadata of a microscope in the form in which they are pickled.
+using ChannelState =
+    std::tuple<std::optional<double>, std::optional<double>, std::optional<double>, std::string>;
+auto microscope_state(const io::MicroscopeMetadata& m) {
+    std::vector<ChannelState> channels;
+    for (const auto& one : m.channels)
+        channels.emplace_back(one.emission_um, one.excitation_um, one.pinhole_um,
+                              one.acquisition_mode);
+    return std::make_tuple(m.na, m.refractive_index, m.magnification, m.immersion,
+                           m.significant_bits, channels);
+}
+
+// All metadata of an image in the form in which they are pickled.
 auto state_of(const ImageMetadata& m) {
     using Scaling = std::optional<std::pair<double, double>>;
     return std::make_tuple(
@@ -49,12 +61,13 @@ auto state_of(const ImageMetadata& m) {
                         m.scaling ? Scaling({m.scaling->scale, m.scaling->offset}) : Scaling(),
                         m.notes),
         std::make_tuple(m.ome_xml, m.imagej_description, m.imagej_metadata,
-                        m.imagej_metadata_counts, m.text));
+                        m.imagej_metadata_counts, m.text),
+        microscope_state(m.microscope));
 }
 
 ImageMetadata metadata_of(const decltype(state_of({}))& state) {
     ImageMetadata m;
-    const auto& [pixels, places, channels, format] = state;
+    const auto& [pixels, places, channels, format, microscope] = state;
     Triple shape;
     std::tie(m.format, m.frames, m.channels, shape, m.type, m.axes) = pixels;
     m.shape = index3(shape);
@@ -64,6 +77,11 @@ ImageMetadata metadata_of(const decltype(state_of({}))& state) {
     if (scaling) m.scaling = {scaling->first, scaling->second};
     std::tie(m.ome_xml, m.imagej_description, m.imagej_metadata, m.imagej_metadata_counts, m.text) =
         format;
+    std::vector<ChannelState> of_channels;
+    std::tie(m.microscope.na, m.microscope.refractive_index, m.microscope.magnification,
+             m.microscope.immersion, m.microscope.significant_bits, of_channels) = microscope;
+    for (const auto& [emission_um, excitation_um, pinhole_um, mode] : of_channels)
+        m.microscope.channels.push_back({emission_um, excitation_um, pinhole_um, mode});
     return m;
 }
 
@@ -94,6 +112,8 @@ void bind_metadata(nb::module_& module) {
         .def_rw("frame_interval", &ImageMetadata::frame_interval_s)
         .def_rw("channel_names", &ImageMetadata::channel_names)
         .def_rw("channel_colors", &ImageMetadata::channel_colors)
+        .def_prop_ro("camera_maximum",
+                     [](const io::ImageMetadata& self) { return self.microscope.camera_maximum(); })
         .def_prop_ro("scaling",
                      [](const ImageMetadata& self) -> nb::object {
                          if (!self.scaling) return nb::none();

@@ -13,6 +13,7 @@ from ._batch import Batch, progress_of_one_image
 from ._deconvolve_options import CallKeywords, PlanKeywords, core_keywords, deconvolution_defaults, require_used
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._image import Image
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes
 from ._missing_pixels import find_missing, mask_of, weights_of
@@ -193,15 +194,15 @@ class Deconvolver:
         options.has_pixel_weights = has_weights
         return options
 
-    def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None, weights: np.ndarray | None
-                ) -> tuple[_core.Deconvolver, np.ndarray, list[str], str]:
+    def _marked(self, number: int, image: np.ndarray, mask: np.ndarray | None, weights: np.ndarray | None,
+                camera_maximum: float | None) -> tuple[_core.Deconvolver, np.ndarray, list[str], str]:
         """Returns the plan for an image, the image with its missing pixels marked, what is missing, and a sentence on
         saturated pixels that the method compares."""
         method = self._arguments.get("method", "rl")
         if weights is not None:
             _core.require_option(method, "weights")
             mask = np.ascontiguousarray(weights != 0, np.uint8)
-        missing = find_missing(image, self._psfs[number].taps, self._arguments, mask)
+        missing = find_missing(image, self._psfs[number].taps, self._arguments, mask, camera_maximum)
         saturation = self._arguments.get("saturation", "auto")
         if saturation == "auto":
             saturation = None if missing is None else missing.saturation
@@ -307,12 +308,14 @@ class Deconvolver:
         starts = None if first is None else batch.of(first)
         mask = mask_of(run.get("mask"), self.image_shape)
         weights = weights_of(run.get("weights"), self.image_shape, mask)
+        camera_maximum = image._metadata.camera_maximum if isinstance(image, Image) else None
         deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         deviations = None if deviation is None else batch.of(deviation)
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
-                core, source, left_out, saturated = self._marked(psf_number, sources[index], mask, weights)
+                core, source, left_out, saturated = self._marked(psf_number, sources[index], mask, weights,
+                                                                   camera_maximum)
                 target = targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
                 second = None if deviations is None else deviations[index]

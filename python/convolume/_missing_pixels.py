@@ -34,8 +34,11 @@ def weights_of(given: Any, image_shape: tuple[int, ...], mask: np.ndarray | None
 
 
 def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
-                 mask: np.ndarray | None) -> _core.MissingPixels | None:
-    """Returns the pixels of an image that are left out, or saturated; None of a complex image."""
+                 mask: np.ndarray | None, camera_maximum: float | None) -> _core.MissingPixels | None:
+    """Returns the pixels of an image that are left out, or saturated; None of a complex image.
+
+    `camera_maximum` is the largest value of the camera, if it is known.
+    """
     method, no_data = options.get("method", "rl"), options.get("no_data", "auto")
     hot_pixels = options.get("hot_pixels", "auto")
     compares_all = not _core.has_likelihood(method)
@@ -53,4 +56,4 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
                                         None if isinstance(no_data, str) else float(no_data),
                                         hot_pixels == "auto" and not compares_all,
                                         options.get("saturation", "auto") == "auto", nan == "missing", mask,
-                                        options.get("workers"))
+                                        camera_maximum, options.get("workers"))

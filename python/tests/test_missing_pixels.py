@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pixels without data and hot pixels are left out, and saturated ones are lower bounds."""
 
+import pickle
+
 import numpy as np
 import pytest
+import tifffile
 from scipy.ndimage import gaussian_filter
 from scipy.signal import fftconvolve
 
@@ -134,3 +137,16 @@ def test_refused_in_one_sentence(recorded, options, run, match):
     image, psf = recorded
     with pytest.raises(convolume.InvalidArgument, match=match):
         convolume.Deconvolver(SHAPE, psf, **OPTIONS, **options)(image, **run)
+
+
+def test_the_camera_of_an_image_is_known_and_kept(tmp_path):
+    image, psf = recording(50)
+    image = np.rint((image - 100.0) * (511 - 100) / (np.quantile(image, 0.98) - 100) + 100)
+    cut = np.minimum(image, 511).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "cut.ome.tif", cut, metadata={"axes": "ZYX", "SignificantBits": 9})
+    recorded = convolume.open(tmp_path / "cut.ome.tif")
+    for one in (recorded, pickle.loads(pickle.dumps(recorded))):
+        _, report = restored(one, psf)
+        assert report["saturated_pixels"] == np.count_nonzero(cut == 511)
+    # 511 is the limit of no usual camera.
+    assert restored(cut, psf)[1]["saturated_pixels"] == 0
