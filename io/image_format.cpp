@@ -27,6 +27,11 @@ Registry& registry() {
     return only;
 }
 
+/// Throws if a plug-in cannot be loaded. Lists of formats, as help texts have them, do without it.
+void require_plugins() {
+    if (const std::exception_ptr failure = load_named_plugins()) std::rethrow_exception(failure);
+}
+
 /// Returns the beginning of a regular file; empty for others.
 std::string head_of(const std::string& path) {
     std::error_code unreadable;
@@ -92,6 +97,7 @@ void register_format(ImageFormat format) {
 }
 
 std::vector<ImageFormat> image_formats() {
+    load_named_plugins();
     const std::lock_guard lock(registry().mutex);
     return registry().formats;
 }
@@ -121,6 +127,7 @@ std::optional<ImageEnding> image_ending(const std::string& path) {
 }
 
 std::optional<ImageFormat> recognized_format(const std::string& path) {
+    require_plugins();
     const std::string head = head_of(path);
     std::vector<ImageFormat> formats = image_formats();
     for (auto format = formats.rbegin(); format != formats.rend(); ++format)
@@ -129,6 +136,7 @@ std::optional<ImageFormat> recognized_format(const std::string& path) {
 }
 
 std::optional<ImageFormat> written_format(const std::string& path) {
+    require_plugins();
     const auto ending = image_ending(path);
     std::vector<ImageFormat> formats = image_formats();
     for (auto format = formats.rbegin(); ending && format != formats.rend(); ++format)

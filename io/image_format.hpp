@@ -2,6 +2,7 @@
 #pragma once
 // Choice of a format by the content of a file or by the ending of a name.
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@ namespace convolume::io {
 
 /// Returns the formats of all folders that io/CMakeLists.txt registers. CMake generates it.
 std::vector<ImageFormat> built_in_formats();
+
+/// Loads the plug-ins that the environment variable CONVOLUME_FORMATS names, at the first call.
+/// Returns why one of them cannot be loaded, or null.
+std::exception_ptr load_named_plugins();
 
 /// Returns the format that recognizes the file, folder or URL `path`, or nothing.
 std::optional<ImageFormat> recognized_format(const std::string& path);

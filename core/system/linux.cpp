@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
@@ -58,6 +59,21 @@ ThreadPointer::~ThreadPointer() {
 
 bool ThreadPointer::set(void* value) noexcept {
     return has_key_ && pthread_setspecific(key_, value) == 0;
+}
+
+LoadedLibrary load_library(const std::string& path) {
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle != nullptr) return {handle};
+    const char* const why = dlerror();
+    return {nullptr, why != nullptr ? why : "the system does not say why"};
+}
+
+void* function_of(const LoadedLibrary& library, const char* name) noexcept {
+    return dlsym(library.handle, name);
+}
+
+char path_separator() noexcept {
+    return ':';
 }
 
 void* allocate_aligned(index_t bytes, index_t alignment) {

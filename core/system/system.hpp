@@ -49,6 +49,18 @@ class ThreadPointer {
     bool has_key_ = false;
 };
 
+/// Loads a shared library, which stays until the process ends. Returns null if the system refuses,
+/// and then why.
+struct LoadedLibrary {
+    void* handle = nullptr;
+    std::string why_not{};
+};
+LoadedLibrary load_library(const std::string& path);
+/// Returns the address of a function of a library, or null if it has none of that name.
+void* function_of(const LoadedLibrary& library, const char* name) noexcept;
+/// Character between the paths of a list in an environment variable.
+char path_separator() noexcept;
+
 /// Returns memory at a multiple of `alignment`, which is a power of two and divides `bytes`, or
 /// null.
 void* allocate_aligned(index_t bytes, index_t alignment);

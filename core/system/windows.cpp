@@ -67,6 +67,21 @@ bool ThreadPointer::set(void* value) noexcept {
     return has_key_ && FlsSetValue(key_, value) != 0;
 }
 
+LoadedLibrary load_library(const std::string& path) {
+    void* const handle =
+        static_cast<void*>(LoadLibraryW(std::filesystem::path(path).wstring().c_str()));
+    if (handle != nullptr) return {handle};
+    return {nullptr, "Windows reports error " + std::to_string(GetLastError())};
+}
+
+void* function_of(const LoadedLibrary& library, const char* name) noexcept {
+    return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library.handle), name));
+}
+
+char path_separator() noexcept {
+    return ';';
+}
+
 void* allocate_aligned(index_t bytes, index_t alignment) {
     return _aligned_malloc(static_cast<std::size_t>(bytes), static_cast<std::size_t>(alignment));
 }

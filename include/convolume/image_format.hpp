@@ -62,9 +62,38 @@ struct ImageFormat {
 /// functions.
 CONVOLUME_API void register_format(ImageFormat format);
 
+/// Formats of a plug-in: a shared library that the environment variable CONVOLUME_FORMATS names,
+/// with others separated by ':' (on Windows by ';'). Any program that uses the library, the command
+/// and the Python package load them before they first ask for a format.
+class FormatList {
+  public:
+    virtual ~FormatList() = default;
+    /// Registers a format as register_format() does, in the program that has loaded the plug-in.
+    virtual void add(ImageFormat format) = 0;
+};
+
+/// Version of the interface between programs and plug-ins: those of other versions are refused.
+inline constexpr char format_plugin_version[] = "convolume 0.1, formats 1";
+
+/// Makes a shared library a plug-in, whose function `add_formats(FormatList&)` adds its formats.
+/// The library links convolume::io, and is compiled by the same compiler as the program that loads
+/// it. examples/format_plugin.cpp is one.
+#define CONVOLUME_FORMAT_PLUGIN(add_formats)                                                \
+    extern "C" CONVOLUME_API const char* convolume_format_plugin_version() {                \
+        return convolume::io::format_plugin_version;                                        \
+    }                                                                                       \
+    extern "C" CONVOLUME_API void convolume_format_plugin(convolume::io::FormatList& all) { \
+        add_formats(all);                                                                   \
+    }
+
+/// Loads a plug-in, which stays until the process ends. Throws InputNotFound, or InvalidArgument if
+/// the file is no plug-in, or one of another version.
+CONVOLUME_API void load_format_plugin(const std::string& path);
+
 /// Returns the formats in the order of their registration, which begins with those of the library:
-/// TIFF, OME-TIFF, HDF5, BigDataViewer's XML, NPY, MRC. Their functions exist in every build; they
-/// throw Unavailable if the build lacks the library of the format.
+/// TIFF, OME-TIFF, HDF5, BigDataViewer's XML, NPY, MRC; then come those of plug-ins. Their
+/// functions exist in every build; they throw Unavailable if the build lacks the library of the
+/// format.
 CONVOLUME_API std::vector<ImageFormat> image_formats();
 
 /// Returns the usual endings of the formats that are written, as a text for people:

@@ -9,6 +9,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/image_format.hpp"
 #include "convolume/version.hpp"
 
 int main() {
@@ -55,6 +56,9 @@ int main() {
     for (index_t i = 0; i < signal_shape.x; ++i)
         worst =
             std::fmax(worst, std::fabs(filtered.elements<float>()[i] - image.elements<float>()[i]));
-    std::printf("largest difference %g\n", worst);
+    std::printf("largest difference %g, formats", worst);
+    for (const io::ImageFormat& format : io::image_formats())
+        std::printf(" %s", format.name.c_str());
+    std::printf("\n");
     return worst < 1e-5 ? 0 : 1;
 }

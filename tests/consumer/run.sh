@@ -21,6 +21,8 @@ for standard in 20 23; do
         -DCMAKE_CXX_COMPILER="$compiler" -DCONSUMER_STANDARD="$standard" "$@" >/dev/null
     cmake --build "$build/cmake-$standard"
     "$build/cmake-$standard/consumer"
+    CONVOLUME_FORMATS="$build/cmake-$standard/libformat_plugin.so" "$build/cmake-$standard/consumer" |
+        grep -q PGM || { echo "run.sh: the plug-in's format is not there" >&2; exit 1; }
     "$build/cmake-$standard/installed_package"
 done
 
