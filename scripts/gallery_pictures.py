@@ -4,7 +4,7 @@
 
     PYTHONPATH=BUILD/python scripts/gallery_pictures.py [NAME…]
 
-Needs Matplotlib: pip install 'convolume[gallery]'.
+Needs Matplotlib: pip install '.[gallery]' from a clone.
 """
 
 import contextlib

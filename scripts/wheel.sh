@@ -7,7 +7,7 @@
 # not read from S3, and libtiff no JBIG. It has no FFTW and no other library under the GPL. It computes
 # on the CPU and, with --cuda, on GPUs: ARCHITECTURES has the form of CMAKE_CUDA_ARCHITECTURES, such as
 # "80-real;90". It does not include cuFFT, which an extra installs for the CUDA version of the build:
-# pip install "convolume[cuda13]". CUDACXX and CUDAToolkit_ROOT in the environment choose another toolkit,
+# pip install "WHEEL[cuda13]". CUDACXX and CUDAToolkit_ROOT in the environment choose another toolkit,
 # such as that of scripts/cuda12_toolkit.sh. If Python 3.12 or later makes the wheel, it works with that version
 # and all later ones.
 # With --arm it is for 64-bit ARM, and in build/arm/wheels. It is cross-compiled with the packages of arm64 in
