@@ -289,6 +289,21 @@ class Deconvolver:
             An image or an array for the result that does not fit (a ValueError).
         BadData
             An image with NaN or infinities (a ValueError).
+
+        Examples
+        --------
+        A column of the camera has no data. With a mask it is left out, and the object follows from the light beside it:
+
+        >>> import numpy as np, convolume
+        >>> image = np.full((16, 16), 100.0)
+        >>> image[:, 7] = 0
+        >>> sharpen = convolume.Deconvolver(image.shape, np.ones((3, 3)) / 9, iterations=20, background=0, device="cpu")
+        >>> bool(np.allclose(sharpen(image, mask=image > 0), 100, rtol=1e-3))
+        True
+        >>> sharpen.report["left_out"]
+        ['16 pixels are 0 in the mask']
+        >>> bool(sharpen(image)[8, 6:9].max() < 1e-3)     # without a mask, the zeros say that there is no object
+        True
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
             with on_stream(image, run.get("stream")):
