@@ -16,9 +16,9 @@ HEAD = """# CPU and GPU beside each other
 convolume's own methods and devices compared with each other; the other pages compare with other programs. Every way of
 convolving the same random image, from host memory to host memory, measured by `convolume compare`. Times are medians
 of executions after the first, for `float32`; the last columns are the errors of the largest size in both precisions,
-relative to a convolution in `float64` on the CPU (relative L2). A kernel has a quarter of the image's edges. An error of 0 is
-that of the reference itself. Each execution is the second of its plan: on a GPU it still takes page-locked memory for its
-transfers, which later ones have.
+relative to a convolution in `float64` on the CPU (relative L2). A kernel has a quarter of the image's edges. An error
+of 0 is that of the reference itself. Each execution is the second of its plan: on a GPU it still takes page-locked
+memory for its transfers, which later ones have.
 """
 
 END = """
