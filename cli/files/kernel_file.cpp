@@ -15,6 +15,7 @@
 #include "convolume/psf.hpp"
 #include "core/threads.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
+#include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
 
@@ -46,6 +47,10 @@ void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::str
 }
 
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
+    if (const auto warning =
+            voxel_warning(image.voxel_size_um, image.shape, kernel.metadata.voxel_size_um,
+                          kernel.metadata.shape, name_of(kernel)))
+        kernel.warnings.push_back(in_words_of_command(*warning));
     const DifferingVoxels sizes =
         differing_voxels(image.voxel_size_um, kernel.metadata.voxel_size_um, kernel.metadata.shape);
     if (!sizes.differ()) return;

@@ -102,7 +102,7 @@ std::vector<Sentence> psf_warnings(const PsfUse& psf, const Shape3& image) {
 
 std::optional<Sentence> voxel_warning(const KnownVoxelSize& image, const Shape3& image_shape,
                                       const KnownVoxelSize& psf, const Shape3& psf_shape,
-                                      const std::string& psf_name) {
+                                      const std::string& psf_name, const VoxelCures& cures) {
     for (int axis = 0; axis < 3; ++axis) {
         const auto a = static_cast<std::size_t>(axis);
         const bool of_image = image[a].has_value();
@@ -110,12 +110,10 @@ std::optional<Sentence> voxel_warning(const KnownVoxelSize& image, const Shape3&
             continue;
         if (of_image)
             return sentence("the image has ", format_voxel_size(image), ", but ", psf_name,
-                            " does not say its own and is taken to have the same; save it with "
-                            "its voxel size");
+                            " does not say its own and is taken to have the same; ", cures.psf);
         return sentence(psf_name, " has ", format_voxel_size(psf),
-                        ", but the image does not say its own and is taken to have the same; give "
-                        "them by ",
-                        OptionName{"voxel"});
+                        ", but the image does not say its own and is taken to have the same; ",
+                        cures.image);
     }
     return {};
 }

@@ -27,10 +27,16 @@ struct PsfUse {
 /// Returns what is doubtful about a PSF for images of this shape.
 std::vector<Sentence> psf_warnings(const PsfUse& psf, const Shape3& image);
 
+/// What callers do if only one of image and PSF knows its voxel size.
+struct VoxelCures {
+    Sentence image = sentence("give them by ", OptionName{"voxel"});
+    Sentence psf = "save it with its voxel size";
+};
+
 /// Returns a sentence if only one of image and PSF knows its voxel size along an axis on which both
 /// have several samples: the PSF cannot be resampled then.
 std::optional<Sentence> voxel_warning(const KnownVoxelSize& image, const Shape3& image_shape,
                                       const KnownVoxelSize& psf, const Shape3& psf_shape,
-                                      const std::string& psf_name);
+                                      const std::string& psf_name, const VoxelCures& cures = {});
 
 }  // namespace convolume

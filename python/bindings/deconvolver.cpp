@@ -291,14 +291,17 @@ void bind_warnings(nb::module_& module) {
         nb::arg("image"));
     module.def(
         "voxel_warning",
-        [](const KnownVoxelSize& image, const KnownVoxelSize& psf) {
-            std::vector<Sentence> found;
-            if (auto one = voxel_warning(image, {2, 2, 2}, psf, {2, 2, 2}, "the PSF"))
-                found.push_back(*one);
-            return in_words_of_python(found);
+        [](const KnownVoxelSize& image, const Triple& image_shape, const KnownVoxelSize& psf,
+           const Triple& psf_shape, const std::string& name,
+           const std::string& cure) -> std::optional<std::string> {
+            const auto found = voxel_warning(image, index3(image_shape), psf, index3(psf_shape),
+                                             name, {cure, cure});
+            if (!found) return {};
+            return found->text();
         },
-        "Returns a sentence if only one of image and PSF knows its voxel size.", nb::arg("image"),
-        nb::arg("psf"));
+        "Returns a sentence if only one of image and PSF knows its voxel size; None otherwise.",
+        nb::arg("image"), nb::arg("image_shape"), nb::arg("psf"), nb::arg("psf_shape"),
+        nb::arg("name"), nb::arg("cure"));
     module.def(
         "restoration_warnings",
         [](const std::vector<DeconvolveReport>& volumes, const DeconvolveOptions& options,

@@ -14,7 +14,7 @@ from ._arrays import ArrayForm, give_back, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
-from ._labels import chosen_axes, letters_of, voxels_of
+from ._labels import chosen_axes, letters_of, spacing_for, voxels_of
 from ._options import Origin, with_keywords
 from ._plain_arrays import convolved_plainly
 from ._problem import (
@@ -26,7 +26,7 @@ from ._problem import (
     Problem,
     convolution_defaults,
 )
-from ._psf import Kernel, check_voxels, prepared_kernel
+from ._psf import Kernel, check_voxels, prepared_kernel, warn_of_unknown_voxels
 from ._run import Progress, log_plan, progress_bar
 from ._slabs import SlabConvolvers, are_slabs, shape_of_slabs
 
@@ -243,7 +243,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
         with on_stream(image, options.get("stream")):
             return _apply_on_gpu(image, kernel, form, options)
     pixels = readable(image, "the image")
-    prepared, chosen = _adapted(kernel, image, pixels.ndim, options)
+    prepared, chosen = _adapted(kernel, image, pixels.shape, options)
     last = list(range(-len(chosen), 0))
     moved = np.moveaxis(pixels, chosen, last)
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
@@ -269,17 +269,18 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     return result if pixels is image else give_back(result, image)
 
 
-def _adapted(kernel: Any, image: Any, dimensions: int, options: ConvolveKeywords) -> tuple[Kernel, list[int]]:
+def _adapted(kernel: Any, image: Any, shape: tuple[int, ...], options: ConvolveKeywords) -> tuple[Kernel, list[int]]:
     """Returns the kernel in the voxels of the image, and the axes that are convolved."""
     origin: Origin = options.get("origin", "middle")
-    plain = prepared_kernel(kernel, "the kernel", dimensions, origin)
-    chosen = chosen_axes(options.get("axes"), image, dimensions, plain.taps.ndim)
+    plain = prepared_kernel(kernel, "the kernel", len(shape), origin)
+    chosen = chosen_axes(options.get("axes"), image, len(shape), plain.taps.ndim)
+    warn_of_unknown_voxels([shape[axis] for axis in chosen], spacing_for(image, chosen), kernel, "the kernel")
     known, letters = voxels_of(image), letters_of(image) or "ZYX"
     if known is None or plain.voxels is None:
         return plain, chosen
     along = {axis: known[letters[number]] for axis, number in zip("ZYX"[3 - len(chosen):], chosen)
              if letters[number] in known}
-    return prepared_kernel(kernel, "the kernel", dimensions, origin, along), chosen
+    return prepared_kernel(kernel, "the kernel", len(shape), origin, along), chosen
 
 
 def _taps_on_gpu(kernel: Any, image: DeviceArray, form: dict[str, Any]) -> DeviceArray | None:

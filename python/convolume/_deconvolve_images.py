@@ -30,7 +30,7 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
         image_dtype = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
         if options.get("spacing") is None:
             options["spacing"] = spacing_for(image, chosen)
-            warn_of_unknown_voxels(image, psfs_of(psf)[0])
+            warn_of_unknown_voxels(image_shape, options["spacing"], psfs_of(psf)[0], "the PSF")
     out = options.pop("out", None)
     run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}
     return _CachedDeconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)

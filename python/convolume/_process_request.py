@@ -18,10 +18,10 @@ from ._errors import InvalidArgument
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
 from ._image import Image
-from ._labels import voxels_of
+from ._labels import sizes_of, voxels_of
 from ._manifest import hash_of_request
 from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
-from ._psf import prepared_kernel
+from ._psf import prepared_kernel, warn_of_unknown_voxels
 from ._run import byte_size, gpu_devices, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
@@ -70,6 +70,8 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         if isinstance(kernel, (str, os.PathLike)):
             kernel = open_image(kernel)
         origin = options.get("origin", "middle")
+        sizes = sizes_of(voxels_of(image))
+        warn_of_unknown_voxels(image._metadata.shape, sizes, kernel, "the PSF" if op == "deconvolve" else "the kernel")
         prepared = prepared_kernel(kernel, "the kernel", 3, origin, voxels_of(image))
         kernel = prepared.taps
         if prepared.origin is not origin:

@@ -14,6 +14,7 @@ from ._errors import InvalidArgument, warn
 from ._image import Image
 from ._labels import Voxels, sizes_of, voxels_of
 from ._options import Origin, center_of, triple_of
+from ._run import log
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
     if doubt is not None:
         warn(doubt)
     values, middle = _core.resample_kernel(solid, center, *different)
+    log.info("%s is resampled to the voxels of the image: %s", what, _core.voxel_difference(*sizes, what))
     first = 3 - taps.ndim
     return Kernel(values.reshape(values.shape[first:]), list(middle)[first:], {**voxels, **image})
 
@@ -65,12 +67,14 @@ def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:
         raise InvalidArgument(f"{_core.voxel_difference(*sizes, what)}; {cure}")
 
 
-def warn_of_unknown_voxels(image: Any, psf: Any) -> None:
-    """Issues a warning if one of image and PSF has voxel sizes, and the other could have some but has none."""
-    of_image, of_psf = voxels_of(image), voxels_of(psf)
-    if of_image is None or of_psf is None or bool(of_image) == bool(of_psf):
-        return
-    for sentence in _core.voxel_warning(sizes_of(of_image), sizes_of(of_psf)):
+def warn_of_unknown_voxels(shape: Sequence[int], spacing: Sequence[float | None] | None, psf: Any, what: str) -> None:
+    """Issues a warning if only one of image and PSF knows its voxel sizes. `shape` and `spacing` are those of the
+    image along the axes of the PSF."""
+    of_psf, extents = voxels_of(psf), np.shape(psf)[-3:]
+    of_image = [None] * (3 - len(shape)) + list(spacing or [None] * len(shape))
+    sentence = _core.voxel_warning(of_image, triple_of(shape), sizes_of(of_psf), triple_of(extents), what,
+                                   "give it by convolume.Image.of_array(…, spacing=…)")
+    if sentence is not None:
         warn(sentence)
 
 

@@ -54,6 +54,13 @@ def test_a_psf_is_resampled_as_by_hand(recording, fine):
                                   convolume.convolve(image, values, origin=center, device="cpu"))
 
 
+def test_resampling_is_logged(recording, fine, caplog):
+    _, image = recording
+    with caplog.at_level("INFO", "convolume"):
+        convolume.richardson_lucy(image, fine, 1, background=100, device="cpu")
+    assert "the PSF is resampled to the voxels of the image: voxel sizes differ: the image has voxel" in caplog.text
+
+
 def test_blocks(recording, fine, tmp_path):
     pytest.importorskip("tensorstore")
     _, image = recording
@@ -97,12 +104,30 @@ def test_equal_and_unknown_voxels(recording, fine):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sharpened = functools.partial(convolume.richardson_lucy, iterations=3, background=90, device="cpu")
-        want = sharpened(image, np.asarray(psf))
-        np.testing.assert_array_equal(sharpened(image, psf), want)
-        np.testing.assert_array_equal(sharpened(np.asarray(image), psf), want)
+        want = sharpened(image, psf)
+        np.testing.assert_array_equal(sharpened(np.asarray(image), np.asarray(psf)), want)
+        np.testing.assert_array_equal(sharpened(np.asarray(image), psf, spacing=image.spacing), want)
+        one_plane = convolume.Image.of_array(psf[15:16], spacing=COARSE)  # its z cannot be resampled
+        convolume.convolve(image[:, :, 0], np.asarray(one_plane)[0])
+    with pytest.warns(convolume.ConvolumeWarning, match="the image has voxel z,y,x .* the PSF does not say its own"):
+        np.testing.assert_array_equal(sharpened(image, np.asarray(psf)), want)
     nameless = convolume.Image.of_array(np.asarray(image))
-    with pytest.warns(convolume.ConvolumeWarning, match="the PSF has voxel z,y,x .* by spacing"):
-        convolume.richardson_lucy(nameless, psf, 3, device="cpu")
+    for unknown in (nameless, np.asarray(image)):
+        with pytest.warns(convolume.ConvolumeWarning, match=r"the PSF has voxel z,y,x .* convolume.Image.of_array\("):
+            np.testing.assert_array_equal(sharpened(unknown, psf), want)
+        with pytest.warns(convolume.ConvolumeWarning, match="the kernel has voxel z,y,x"):
+            convolume.convolve(unknown, psf, device="cpu")
+    with pytest.warns(convolume.ConvolumeWarning, match="the image has voxel z,y,x .* the kernel does not say its own"):
+        convolume.convolve(image, np.ones((3, 3, 3)), device="cpu")
+
+
+def test_blocks_of_unknown_voxels(recording, fine, tmp_path):
+    pytest.importorskip("tensorstore")
+    _, image = recording
+    with pytest.warns(convolume.ConvolumeWarning, match="the kernel does not say its own"):
+        convolume.process(image, tmp_path / "a.zarr", "convolve", kernel=np.ones((3, 3, 3)), device="cpu")
+    with pytest.warns(convolume.ConvolumeWarning, match="the PSF has voxel z,y,x"):
+        convolume.process(np.asarray(image), tmp_path / "b.zarr", "deconvolve", kernel=fine, iterations=2, device="cpu")
 
 
 def test_a_psf_of_one_plane_is_for_two_dimensions(recording):
