@@ -4,6 +4,7 @@
 // convolume/_errors.py, which are also usual errors of Python: ValueError, MemoryError, OSError,
 // RuntimeError.
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "convolume/error.hpp"
 #include "convolume/version.hpp"
 
@@ -51,6 +52,8 @@ std::string sentence_of(const Thrown& error) {
 void translate(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
+    } catch (const WrongType& error) {
+        raise("WrongType", sentence_of(error));
     } catch (const InvalidArgument& error) {
         raise("InvalidArgument", sentence_of(error));
     } catch (const BadData& error) {
@@ -82,6 +85,10 @@ void translate(const std::exception_ptr& thrown, void*) {
 }  // namespace convolume::python
 
 NB_MODULE(_core, module) {
+    // Objects that daemon threads still hold at exit are no leaks. Debug builds report them.
+#ifdef NDEBUG
+    nanobind::set_leak_warnings(false);
+#endif
     module.doc() = "The compiled part of convolume. Its names may change: use the package's.";
     module.def(
         "version", [] { return convolume::version(); },

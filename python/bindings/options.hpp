@@ -15,10 +15,24 @@
 
 namespace convolume::python {
 
+/// An argument of a type that is not taken: both an InvalidArgument and a TypeError of Python.
+class WrongType : public InvalidArgument {
+    using InvalidArgument::InvalidArgument;
+};
+
+/// Returns the beginning of a text that may be as long as an array.
+inline std::string shortened(std::string text) {
+    constexpr std::size_t most = 60;
+    if (text.size() <= most) return text;
+    std::size_t end = most;
+    while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole characters
+    return text.substr(0, end) + "…";
+}
+
 [[noreturn]] inline void refuse_value(const OptionText& option, const char* wanted,
                                       nb::handle value) {
-    throw nb::type_error(
-        message(option.keyword(), " is ", wanted, ", not ", nb::repr(value).c_str()).c_str());
+    throw WrongType(
+        message(option.keyword(), " is ", wanted, ", not ", shortened(nb::repr(value).c_str())));
 }
 
 /// Converts `value` to a T. If that fails, the error says that `wanted` was expected.

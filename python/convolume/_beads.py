@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
@@ -146,6 +147,7 @@ def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequ
     return psf_options(optics["na"], optics["wavelength"], spacing, shape, options, RefineKeywords)
 
 
+@names_wrong_types
 def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: Sequence[float] | None = None,
                    saturation: float | Literal["auto"] | None = "auto", optics: Mapping[str, Any] | None = None,
                    progress: Progress = None) -> BeadPsf:

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import given_flag, names_wrong_types
 from ._arrays import give_back, is_double, readable, real_type
 from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
 from ._errors import InvalidArgument
@@ -76,6 +77,10 @@ def _defaults(keywords: Any) -> dict[str, Any]:
 def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.ChannelizerOptions:
     if arguments.get("precision") is None:
         arguments["precision"] = "float64" if double else "float32"
+    for name in ("window", "taps_per_channel"):
+        if arguments.get("prototype") is not None and arguments.get(name) is not None:
+            raise InvalidArgument(f"{name} is for a filter that is designed here, and the prototype is given: leave "
+                                  "one of them out")
     keywords = ("taps_per_channel", "step", "first", "window", "precision", "interleaved", "nan")
     options = _core.ChannelizerOptions(**{name: arguments[name] for name in keywords
                                           if arguments.get(name) is not None})
@@ -190,18 +195,21 @@ class Channelizer(_Bank):
         module: Any = importlib.import_module(signals.library)
         return signals.give_back(module.moveaxis(frames.array, (-1, -2), (axis, axis + 1)))
 
+    @names_wrong_types
     def __call__(self, signals: Any, *, tail: bool = False, stream: Any = None, progress: Progress = None) -> Any:
         """Divides whole signals. Returns what :func:`channelize` does."""
         if type(signals) is not np.ndarray and is_on_gpu(signals):
             with on_stream(signals, stream):
                 return self._divide_on_gpu(DeviceArray.of(signals, "the signal"), tail, stream)
         flat, axis, batch = self._rows(signals)
+        tail = given_flag(tail, "tail")
         frames = np.empty((len(flat), self._core.frames(flat.shape[1] // self._numbers, tail), self.channels),
                           self._core.frame_type)
         with progress_bar(progress) as report:
             self._core.execute(flat, frames, report)
         return give_back(self._shaped(frames, axis, batch), signals)
 
+    @names_wrong_types
     def push(self, block: Any) -> np.ndarray:
         """Takes the next samples of a stream, and returns the frames that are now complete.
 
@@ -368,6 +376,7 @@ class Synthesizer(_Bank):
             self._on_gpus[key].execute(source.address, signals.address, source.stream(stream))
         return source.give_back(module.moveaxis(signals.array, -1, axis))
 
+    @names_wrong_types
     def __call__(self, frames: Any, *, samples: int | None = None, stream: Any = None,
                  progress: Progress = None) -> Any:
         """Returns the first `samples` samples. None stands for those that the frames determine.
@@ -384,6 +393,7 @@ class Synthesizer(_Bank):
             self._core.execute(np.ascontiguousarray(flat), signals, report)
         return give_back(np.moveaxis(signals.reshape(*batch, count), -1, axis), frames)
 
+    @names_wrong_types
     def push(self, block: Any) -> np.ndarray:
         """Takes the next frames of a stream, and returns the samples that are now determined."""
         flat, axis, batch = self._frames(block)

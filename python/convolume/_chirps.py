@@ -4,10 +4,12 @@
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 
 _CHIRP = np.dtype([("frequency", np.float64), ("drift", np.float64)])
 
 
+@names_wrong_types
 def chirp_bank(samples: int, frequency: tuple[float, float], drift: tuple[float, float], *, rate: float = 1.0,
                mismatch: float = 0.03, most_chirps: int = 100_000) -> tuple[np.ndarray, np.ndarray]:
     """Makes templates of chirps over ranges of frequency and its derivative.
@@ -56,6 +58,7 @@ def chirp_bank(samples: int, frequency: tuple[float, float], drift: tuple[float,
     return templates.reshape(len(facts), samples), chirps
 
 
+@names_wrong_types
 def spectral_chirp_bank(max_drift: float, *, mismatch: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
     """Makes templates for acceleration searches in the Fourier domain (Ransom, Eikenberry and Middleditch, Astron. J.
     124:1788, 2002).

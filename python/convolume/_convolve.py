@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import ArrayForm, give_back, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
@@ -129,6 +130,7 @@ class Convolver:
         """The type that results have where `out` does not say."""
         return self._natural
 
+    @names_wrong_types
     def __call__(self, image: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """Convolves one image of `input_shape`, with any type and strides.
 
@@ -249,7 +251,10 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
     images = int(np.prod(batch, dtype=np.int64))
     convolver = CachedConvolver(shape, prepared, dtype=pixels.dtype, executions=max(1, images), **form)
-    out, target_type = options.get("out"), result_type(options.get("dtype"), convolver.dtype.name)
+    target_type = result_type(options.get("dtype"), convolver.dtype.name)
+    out = options.get("out")
+    if out is not None and options.get("dtype") is not None and getattr(out, "dtype", target_type) != target_type:
+        raise InvalidArgument(f"out receives the result as {out.dtype}, not as {target_type}: leave dtype out")
     target_shape = list(pixels.shape)
     for axis, extent in zip(chosen, convolver.output_shape):
         target_shape[axis] = extent

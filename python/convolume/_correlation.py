@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._device import DeviceArray, host_copy, is_on_gpu, on_stream
 from ._errors import InvalidArgument
@@ -128,6 +129,7 @@ class CorrelationBank:
         return FilterBank(shape, taps[0] if single else taps, dtype=problem.dtype, origin="anticausal",
                           **problem.arguments | options)
 
+    @names_wrong_types
     def snr(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """Returns the SNR of every template at every position.
 
@@ -163,6 +165,7 @@ class CorrelationBank:
             raise InvalidArgument("noise_block estimates the noise of signals in host memory: give noise instead, or "
                                   "copy them to the host")
 
+    @names_wrong_types
     def peaks(self, signals: Any, *, stream: Any = None, progress: Progress = None) -> np.ndarray:
         """Finds the peaks of the SNR.
 
@@ -287,6 +290,7 @@ def correlation_peaks(signals: Any, templates: Any, **options: Unpack[PeakKeywor
     return CorrelationBank(samples.shape, templates, dtype=samples.dtype, **arguments).peaks(samples, progress=progress)
 
 
+@names_wrong_types
 def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Precision = "float32") -> np.ndarray:
     """Returns signals divided by the level of their noise.
 

@@ -20,6 +20,10 @@ class InvalidArgument(Error, ValueError):
     """An argument that contradicts itself or the data."""
 
 
+class WrongType(InvalidArgument, TypeError):
+    """An argument of a type that is not taken."""
+
+
 class BadData(Error, ValueError):
     """Content that cannot be used: a damaged file, a kernel of zeros, NaN where it is refused."""
 

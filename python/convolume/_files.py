@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn, TypedDict, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import given_flag, names_wrong_types
 from ._arrays import TYPES
 from ._block_samples import read_box
 from ._blocks import Blocks
@@ -34,6 +35,7 @@ def axes_of(metadata: Any) -> str:
     return "".join(axis for axis in AXES if axis in "YX" or extents[axis] > 1 or axis in metadata.axes and axis == "Z")
 
 
+@names_wrong_types
 def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa: A001 (the usual name)
          level: int | None = None, missing: Literal["fill", "error"] = "fill", stack: str = "") -> Image:
     """Opens an image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, MRC, or OME-Zarr.
@@ -112,6 +114,8 @@ def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, 
     reopen = functools.partial(open_quietly, place, axes=axes, image=image, level=level, missing=missing)
     with errors_name(name):
         if is_zarr(name):
+            if stack:
+                raise InvalidArgument(f"{name} is an OME-Zarr image, and stack is for several files; leave it out")
             zarr = open_zarr(name, axes, image, level, missing)
             return Image(zarr, zarr.metadata, None, zarr.axes, name, reopen)
         if level is not None:
@@ -198,7 +202,7 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     if source.dtype not in TYPES:
         raise InvalidArgument(f"images of type {source.dtype} are not written")
     metadata = _metadata_for(source, like, options)
-    compression, overwrite = options.get("compression"), options.get("overwrite", False)
+    compression, overwrite = options.get("compression"), given_flag(options.get("overwrite", False), "overwrite")
     if is_zarr(name):
         if source.scaling is not None:
             refuse_scaled_zarr()
@@ -212,6 +216,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         return
     if any(options.get(one) is not None for one in ("chunks", "shards", "levels")):
         raise InvalidArgument(f"{name} is no OME-Zarr image: it has no chunks, shards or levels to choose")
+    if options.get("zarr_format", 3) != 3:
+        raise InvalidArgument(f"{name} is no OME-Zarr image: leave zarr_format out")
     with errors_name(name):
         writer = _core.Writer(name, metadata, overwrite, compression or "none")
         _write(writer, source)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import give_back, is_double, readable, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
 from ._errors import InvalidArgument, optional_module, warn_of_clamped
@@ -174,6 +175,8 @@ class _Problem:
         if not -len(self.shape) <= axis < len(self.shape):
             raise InvalidArgument(f"axis {axis} is none of signals with {len(self.shape)} dimensions")
         self.axis = axis % len(self.shape)
+        if arguments.get("span") is not None and "mode" in arguments:
+            raise InvalidArgument("mode and span both say which results are computed; leave one of them out")
         self.rows = _bank(filters)
         self.single = bool(getattr(filters, "ndim", 0) == 1
                            or isinstance(filters, (list, tuple)) and np.isscalar(filters[0]))
@@ -350,6 +353,7 @@ class FilterBank:
         """The type of results."""
         return self._problem.storage.result_type(self._core.result_type)
 
+    @names_wrong_types
     def clamped(self, stream: Any = None) -> tuple[int, int]:
         """Returns how many int16 results for signals in a GPU's memory, of all calls, were below and above its range.
 
@@ -358,6 +362,7 @@ class FilterBank:
         counts = [bank.clamped(0 if stream is None else stream_address(stream)) for bank in self._on_gpus.values()]
         return sum(low for low, _ in counts), sum(high for _, high in counts)
 
+    @names_wrong_types
     def __call__(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """Filters signals of `shape`, with any type and strides.
 

@@ -5,9 +5,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import _xarray
+from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
 
@@ -84,7 +83,7 @@ def spacing_for(image: Any, chosen: Sequence[int]) -> list[float | None] | None:
 def deconvolved_dimensions(psf: Any, image: Any, dimensions: int, axes: Any) -> int:
     """Returns the number of axes that a PSF deconvolves. Leading axes of one sample do not count if an Image has more
     than `image`."""
-    shape = tuple(psf.shape) if hasattr(psf, "shape") else np.shape(psf)
+    shape = tuple(psf.shape if hasattr(psf, "shape") else readable(psf, "the PSF").shape)
     letters = letters_of(image)
     most = dimensions if letters is None else sum(axis in "ZYX" for axis in letters)
     if axes is not None:

@@ -6,14 +6,15 @@ import functools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ._argument_types import shown
 from ._arrays import ArrayForm
 from ._device import is_on_gpu
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, WrongType
 from ._gpu_numbers import GpuNumbers, on_host
 from ._options import Boundary, Precision, continued_indices
 from ._sums import Array, Resources, convolved, empty_beside
@@ -233,7 +234,10 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     """Checks the axes that are filtered, all for None, and returns them as numbers from 0 to `dimensions` - 1."""
     if axes is None:
         return list(range(dimensions))
-    given = [operator.index(axis) for axis in (axes if isinstance(axes, Iterable) else [axes])]
+    try:
+        given = [operator.index(axis) for axis in np.atleast_1d(axes)]
+    except (TypeError, ValueError):
+        raise WrongType(f"axes is {shown(axes)}: give whole numbers") from None
     for axis in given:
         if not -dimensions <= axis < dimensions:
             raise InvalidArgument(f"specified axis: {axis} is out of range of the {dimensions} dimensions of the input")
@@ -271,7 +275,11 @@ def filter_output(output: Any, image: Array, complex_result: bool) -> FilterOutp
     if output is None:
         return FilterOutput(np.promote_types(image.dtype, np.complex64) if complex_result else image.dtype, None)
     if isinstance(output, (type, np.dtype, str)):
-        dtype = np.dtype(output)
+        try:
+            dtype = np.dtype(output)
+        except (TypeError, ValueError):
+            raise WrongType(f"output is {shown(output)}: give a type of NumPy, such as \"float32\", or an "
+                                  "array") from None
         if complex_result and dtype.kind != "c":
             if isinstance(output, str):
                 raise FilterArgument(f"results are complex, and the output type {dtype} is not")

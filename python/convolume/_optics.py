@@ -9,13 +9,14 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable, writable
-from ._errors import InvalidArgument, warn
+from ._errors import BadData, InvalidArgument, warn
 from ._files import Path, open_quietly
 from ._image import Image
-from ._options import defaults_of, triple_of, with_keywords
-from ._run import Progress, progress_bar
+from ._options import center_of, defaults_of, triple_of, with_keywords
+from ._run import Progress, progress_bar, thread_count
 
 Length = float | str  # a number in µm, or a text with a unit
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
@@ -226,6 +227,8 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
     all_options: dict[str, Any] = {"na": na, "wavelength": wavelength, "spacing": spacing, **options}
     if isinstance(like, str | PathLike):
         like = open_quietly(like)
+    if like is None and channel != 0:
+        raise InvalidArgument("channel chooses the optics of a channel of `like`, which is not given; leave it out")
     if like is not None:
         if not isinstance(like, Image):
             raise InvalidArgument("like is an image with metadata, such as convolume.open() returns, or a path")
@@ -272,6 +275,7 @@ def psf_facts(*, na: float, wavelength: Length, **options: Unpack[MicroscopeKeyw
     return _core.psf_facts(psf_options(na, wavelength, (0.2, 0.1, 0.1), (1, 1, 1), options, MicroscopeKeywords))
 
 
+@names_wrong_types
 def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[float], *,
                     center: Sequence[int] | None = None) -> tuple[np.ndarray, tuple[int, ...]]:
     """Resamples a real kernel to voxels of another size, with the same sum.
@@ -306,7 +310,7 @@ def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[
     taps = readable(kernel, "the kernel")
     if taps.ndim != 3:
         raise InvalidArgument(f"a kernel of {taps.ndim} dimensions where 3 are resampled")
-    middle = tuple(n // 2 for n in taps.shape) if center is None else tuple(int(i) for i in center)
+    middle = tuple(n // 2 for n in taps.shape) if center is None else tuple(center_of(center, 3))
     values, new_middle = _core.resample_kernel(taps, middle, _spacing(spacing), _spacing(to_spacing))
     return values, tuple(new_middle)
 
@@ -347,7 +351,7 @@ class Phantom(ArrayOperators):
         self.shape: tuple[int, int, int] = triple_of(shape)
         self.spacing: tuple[float, float, float] = _spacing(spacing)
         self._options = dict(options)
-        self._workers = options.pop("workers", None) or 0
+        self._workers = thread_count(options.pop("workers", None))
         self._core = _core.Phantom(_core.PhantomOptions(shape=self.shape, spacing=self.spacing, **options))
 
     @property
@@ -424,6 +428,7 @@ class Camera:
         self._core.check()
         self.report: dict[str, Any] = {}
 
+    @names_wrong_types
     def expose(self, photons: Any, out: np.ndarray | None = None, *, first_plane: int = 0,
                workers: int | None = None) -> np.ndarray:
         """Records expected photons, an array of 1 to 3 dimensions; returns uint8 up to 8 bits, else uint16.
@@ -433,9 +438,11 @@ class Camera:
         of saturated pixels and the signal-to-noise ratio.
         """
         light = readable(photons, "the photons")
+        if light.dtype.kind == "c":
+            raise BadData("the photons are complex: give their real part")
         if light.dtype.kind != "f":
             light = light.astype(np.float64)
         kind = np.uint8 if self._core.bits <= 8 else np.uint16
         recorded = np.empty(light.shape, kind) if out is None else writable(out, light.shape)
-        self.report = self._core.expose(light, first_plane, recorded, workers or 0)
+        self.report = self._core.expose(light, first_plane, recorded, thread_count(workers))
         return recorded

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._errors import InvalidArgument
 
 Mode = Literal["full", "same", "valid"]
@@ -61,7 +62,7 @@ def with_keywords(keywords: Any, defaults: Mapping[str, Any],
                                     annotation=keywords.__annotations__[name]) for name in names]
         if takes_others:
             vars(function)["__signature__"] = signature.replace(parameters=[*shown, others.replace(annotation=Any)])
-            return function
+            return names_wrong_types(function)
 
         @functools.wraps(function)
         def checked(*arguments: Any, **options: Any) -> Any:
@@ -73,7 +74,7 @@ def with_keywords(keywords: Any, defaults: Mapping[str, Any],
             return function(*arguments, **options)
 
         vars(checked)["__signature__"] = signature.replace(parameters=shown)
-        return cast(_Function, checked)
+        return cast(_Function, names_wrong_types(checked))
 
     return decorate
 

@@ -68,6 +68,6 @@ def convolved_plainly(operation: Operation, image: np.ndarray, kernel: np.ndarra
     form = {name: value for name, value in options.items() if name != "out"} if "out" in options else options
     try:
         alike = alike_calls(operation, image.shape, image.dtype, kernel.shape, kernel.dtype, **form)
-    except TypeError:  # an option without a hash, or of a wrong type
+    except (TypeError, ValueError):  # an option without a hash, or of a wrong type
         return None
     return None if alike is None else alike.result(image, kernel, options.get("out"))

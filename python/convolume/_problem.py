@@ -157,6 +157,9 @@ class Problem:
             if math.isfinite(cval) and own["precision"] == "float32" and abs(cval) > np.finfo(np.float32).max:
                 raise InvalidArgument(f"cval is {cval:g}, which float32 does not hold: take precision='float64'")
             own["boundary"] = f"constant:{cval!r}"
+        elif cval != 0:
+            raise InvalidArgument(f"cval is for boundary='constant', and the boundary is '{own['boundary']}': leave it "
+                                  "out")
         own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
         own["max_host_mem"] = byte_size(own.get("max_host_mem"))
         return _core.Options(**own)

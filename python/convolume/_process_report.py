@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._argument_types import names_wrong_types
 from ._blocks import Blocks, triple
 from ._errors import Error, InvalidArgument, clamped_sentence
 from ._files import Path
@@ -62,6 +63,7 @@ class ProcessReport:
         return found
 
 
+@names_wrong_types
 def process_status(target: Path) -> dict[str, Any]:
     """Returns the progress of the runs of a target, from its files. This works on any machine, also during the runs.
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._errors import InvalidArgument
 
@@ -22,6 +23,7 @@ def taps_of(taps: Any, what: str) -> list[float]:
     return numbers
 
 
+@names_wrong_types
 def prototype_filter(channels: int, taps_per_channel: int, window: str = "hamming") -> np.ndarray:
     """Returns the taps of a lowpass for `channels` channels: a sinc times a window, divided by its sum.
 
@@ -36,6 +38,7 @@ def prototype_filter(channels: int, taps_per_channel: int, window: str = "hammin
     return np.asarray(_core.prototype_filter(channels, taps_per_channel, window))
 
 
+@names_wrong_types
 def dual_prototype(prototype: Any, channels: int, step: int | None = None) -> tuple[np.ndarray, float]:
     """Returns the taps with which :class:`Synthesizer` reconstructs a signal best, and the error of a reconstruction.
 

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, real_type
+from ._argument_types import elements_of, names_wrong_types
+from ._arrays import TYPES, from_others, readable, real_type
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import whole_numbers
@@ -145,6 +146,7 @@ class Resampler:
     48000
     """
 
+    @names_wrong_types
     def __init__(self, up: int, down: int, *, taps: Any = None, dtype: Any = np.float32, signals: int | None = None,
                  workers: int | None = None) -> None:
         up, down = whole_numbers((up, down), "up, down")
@@ -153,8 +155,10 @@ class Resampler:
             up, down = up // common, down // common
             filter_taps = low_pass(up, down, np.dtype(dtype)) if up != down else np.ones(1)
         else:
-            filter_taps = np.asarray(taps)
+            filter_taps = readable(taps, "taps")
         samples = np.dtype(dtype)
+        if samples not in TYPES:
+            raise InvalidArgument(f"signals of type {samples} are not resampled: convert them to float32")
         own = samples if samples.kind in "fc" else np.dtype(np.float64)
         result: np.dtype[Any] = np.result_type(own, np.float32, *([np.complex64] if filter_taps.dtype.kind == "c"
                                                                   else []))
@@ -169,6 +173,7 @@ class Resampler:
         """The type of results."""
         return self._core.result_type
 
+    @names_wrong_types
     def push(self, block: Any) -> np.ndarray:
         """Takes the next samples, and returns the results that they complete.
 
@@ -181,7 +186,7 @@ class Resampler:
         array
             Possibly without samples.
         """
-        samples = np.asarray(block)
+        samples = block if isinstance(block, np.ndarray) else from_others(block, "the block")
         if samples.ndim != (1 if self._signals is None else 2):
             raise InvalidArgument(f"a block of shape {samples.shape} where " + (
                 "one row of samples is meant" if self._signals is None else "signals × samples are meant"))
@@ -200,6 +205,7 @@ class Resampler:
         """
         return self._shaped(self._core.finish())
 
+    @names_wrong_types
     def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
         """Resamples all blocks of a signal. Yields results as they are complete.
 
@@ -211,7 +217,7 @@ class Resampler:
         ------
         array
         """
-        for block in blocks:
+        for block in elements_of(blocks, "blocks"):
             results = self.push(block)
             if results.shape[-1]:
                 yield results

@@ -4,6 +4,7 @@ of this machine."""
 
 import functools
 import logging
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from . import _core
-from ._errors import InvalidArgument, Unavailable, optional_module
+from ._argument_types import shown
+from ._errors import InvalidArgument, Unavailable, WrongType, optional_module
 
 Progress = Callable[[float], object] | bool | None
 Device = str | int | Sequence[int]
@@ -57,8 +59,10 @@ class Run(Resources, total=False):
 
 
 log = logging.getLogger("convolume")
-"""Gets plans and devices at level INFO, fall-backs and shallow PSFs at WARNING."""
+"""Gets plans, devices and resampled PSFs at level INFO, fall-backs and shallow PSFs at WARNING."""
 log.addHandler(logging.NullHandler())
+
+_MOST_THREADS = 2**16
 
 _gpu_process: int | None = None  # id of the process that has used a GPU
 
@@ -94,14 +98,16 @@ def _has_gpu_driver() -> bool:
 
 def parse_device(device: Device) -> tuple[str, list[int]]:
     """Returns "auto", "cpu" or "gpu", and the numbers of GPUs if some are named."""
-    if isinstance(device, bool):
-        raise InvalidArgument("device is 'auto', 'cpu', 'gpu', a number, or several")
-    if isinstance(device, int):
-        return "gpu", [device]
     if isinstance(device, str):
         kind, numbers = _core.parse_devices(device)
         return kind, numbers
-    return "gpu", [int(number) for number in device]
+    try:
+        if isinstance(device, bool | np.bool_):
+            raise TypeError
+        numbers = [operator.index(number) for number in np.atleast_1d(np.asarray(device, "O"))]
+    except (TypeError, ValueError):
+        raise WrongType(f"device is {shown(device)}: choose 'auto', 'cpu', 'gpu', a number, or several") from None
+    return "gpu", numbers
 
 
 def check_fork(kind: str) -> None:
@@ -131,12 +137,14 @@ def thread_count(workers: int | None) -> int:
         workers += len(os.sched_getaffinity(0)) + 1
     if workers < 1:
         raise InvalidArgument("workers is 1 at least, or None for all processors")
+    if workers > _MOST_THREADS:
+        raise InvalidArgument(f"workers is {workers}: give at most {_MOST_THREADS}, or None for all processors")
     return workers
 
 
 def byte_size(size: int | str | None) -> int | None:
     if isinstance(size, str):
-        return _core.parse_byte_size(size.replace(" ", ""))
+        return _core.parse_byte_size(size)
     return int(size) if isinstance(size, float) and size.is_integer() else size
 
 
@@ -148,9 +156,9 @@ class progress_bar:
         self.bar: Any = None
 
     def __enter__(self) -> Callable[[float], object] | None:
-        if self.progress is None or self.progress is False:
+        if self.progress is None or (isinstance(self.progress, bool | np.bool_) and not self.progress):
             return None
-        if not isinstance(self.progress, bool):
+        if not isinstance(self.progress, bool | np.bool_):
             return self.progress
         tqdm = optional_module("tqdm.auto", "progress=True draws a bar by tqdm, which is missing: pip install tqdm")
         self.bar = tqdm.tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining}")

@@ -7,6 +7,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import elements_of, given_flag, names_wrong_types
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._options import with_keywords
@@ -139,6 +140,7 @@ class StreamFilter:
         """Most samples from :meth:`StreamFilter.replace` to the beginning of its fade."""
         return self._core.max_replace_delay
 
+    @names_wrong_types
     def push(self, block: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Filters the next block.
 
@@ -187,14 +189,14 @@ class StreamFilter:
         """
         rest = np.empty((self.inputs, 0), self._dtype)
         is_row = False
-        for piece in pieces:
+        for piece in elements_of(pieces, "pieces"):
             samples, is_row = self._channels(piece)
             rest = np.concatenate([rest, samples.astype(self._dtype, copy=False)], axis=1)
             whole = rest.shape[1] // self._block * self._block
             if whole:
                 yield self._filtered(rest[:, :whole], is_row)
                 rest = rest[:, whole:]
-        left = rest.shape[1] + (self.taps - 1 if tail else 0)
+        left = rest.shape[1] + (self.taps - 1 if given_flag(tail, "tail") else 0)
         if left:
             padded = np.zeros((self.inputs, -(-left // self._block) * self._block), self._dtype)
             padded[:, :rest.shape[1]] = rest
@@ -208,6 +210,7 @@ class StreamFilter:
         self.reset()
         return results
 
+    @names_wrong_types
     def replace(self, filters: Any, fade: int | None = None) -> None:
         """Replaces the filters by as many others, while blocks go on.
 

@@ -132,7 +132,7 @@ def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device:
                    out: Array | None = None) -> Array | None:
     """Returns a small convolution of NumPy arrays, computed on the CPU by direct sums without a plan; None if it is
     computed in another way."""
-    if small is None or device not in ("auto", "cpu"):
+    if small is None or not isinstance(device, str) or device not in ("auto", "cpu"):
         return None
     result = np.empty(small.shape, small.dtype) if out is None else out
     try:

@@ -12,6 +12,7 @@ an empty one. Objects such as :class:`convolume.Convolver` keep their plans them
 from dataclasses import dataclass
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._run import byte_size
 
 __all__ = ["CacheInfo", "clear", "info", "limit"]
@@ -57,6 +58,7 @@ def info() -> CacheInfo:
     return CacheInfo(**_core.plan_cache_info())
 
 
+@names_wrong_types
 def limit(max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
     """Sets the bytes that the cache may take, and drops plans that exceed them.
 

@@ -18,11 +18,13 @@ Differences from scipy.ndimage:
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ._argument_types import names_wrong_types
 from ._arrays import ArrayForm
 from ._errors import InvalidArgument
 from ._gpu_numbers import on_host
@@ -44,9 +46,13 @@ from ._sums import Array, ByteSize, Resources, given_back, numbers
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
 
+_MOST_TAPS = 2**28  # radius of a Gaussian
+_MOST_ORDER = 100  # derivatives of higher orders are beyond the range of float64
+
 Modes = str | Sequence[str]
 
 
+@names_wrong_types
 def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
              origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None, device: Device = "auto",
              workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
@@ -95,6 +101,7 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect"
                             Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
               origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None, device: Device = "auto",
               workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
@@ -128,6 +135,7 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
                             Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
                cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
@@ -163,6 +171,7 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
                  Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
                 cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                 max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
@@ -192,6 +201,7 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
                  Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, output: Any = None,
                       mode: str = "reflect", cval: complex = 0.0, truncate: float = 4.0, *, radius: int | None = None,
                       device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
@@ -240,6 +250,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     return given_back(separable(image, [one], cval, result, resources), input)
 
 
+@names_wrong_types
 def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Sequence[int] = 0, output: Any = None,
                     mode: Modes = "reflect", cval: complex = 0.0, truncate: float = 4.0, *,
                     radius: int | Sequence[int] | None = None, axes: Sequence[int] | int | None = None,
@@ -292,6 +303,7 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
     return _along_axes(input, output, _gaussian_filters, (axes, sigma, order, mode, truncate, radius), cval, resources)
 
 
+@names_wrong_types
 def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
                      cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                      max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
@@ -330,6 +342,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     return given_back(separable(image, [one], cval, result, resources), input)
 
 
+@names_wrong_types
 def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None, mode: Modes = "reflect",
                    cval: complex = 0.0, origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None,
                    device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
@@ -471,11 +484,19 @@ def _weights(weights: Any) -> Array:
 
 def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, truncate: float,
                           radius: int | None) -> AxisFilter:
-    reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
-    if not isinstance(reach, (int, np.integer)) or reach < 0:
+    if sigma == 0:
+        raise InvalidArgument("a Gaussian of sigma 0: it must be above 0")
+    reach = radius
+    if radius is None:
+        extent = truncate * float(sigma)
+        if not abs(extent) <= _MOST_TAPS:
+            raise InvalidArgument(f"a Gaussian of sigma {sigma} to truncate at {truncate} has too many samples: give a "
+                                  "smaller sigma")
+        reach = int(extent + 0.5)
+    if not isinstance(reach, (int, np.integer)) or not 0 <= reach <= _MOST_TAPS:
         raise InvalidArgument(f"the radius {reach} of a Gaussian: it must be a whole number, 0 at least")
-    if order < 0:
-        raise InvalidArgument(f"the order {order} of a Gaussian: it must be 0 at least")
+    if not 0 <= order <= _MOST_ORDER:
+        raise InvalidArgument(f"the order {order} of a Gaussian: it must be from 0 to {_MOST_ORDER}")
     return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
 
 
@@ -496,6 +517,7 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
 
 
 def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFilter:
+    size = operator.index(size)
     if size < 1:
         raise FilterArgument(f"a size of {size}: it must be 1 at least")
     center = size // 2 + int(origin)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ._argument_types import names_wrong_types
 from ._convolve import CachedConvolver
 from ._errors import BadData, InvalidArgument, Unavailable, optional_module
 from ._gpu_numbers import GpuConvolver, GpuNumbers, on_host
@@ -23,6 +24,7 @@ __all__ = ["richardson_lucy", "wiener"]
 _SAMPLES = 1 << 16  # samples that steps between convolutions process together, so that they stay in the cache
 
 
+@names_wrong_types
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True, filter_epsilon: float | None = None, *,
                     device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
                     max_gpu_mem: ByteSize = None) -> Any:
@@ -141,6 +143,7 @@ def _ratio(observed: Array, blurred: Array, least: float | None) -> None:
             part[low] = 0
 
 
+@names_wrong_types
 def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool = True, clip: bool = True, *,
            device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
            max_gpu_mem: ByteSize = None) -> Any:
@@ -195,6 +198,8 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     pixels, taps = numbers(image, "image"), on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c":
         raise InvalidArgument("the image is complex: this filter is for real numbers")
+    if pixels.ndim == 0:
+        raise InvalidArgument("the image is a single number: give an array")
     dtype = _float_type(pixels)
     penalty = _laplacian(pixels.ndim) if reg is None else on_host(numbers(reg, "reg"))
     if isinstance(pixels, GpuNumbers):

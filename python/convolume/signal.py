@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ._argument_types import names_wrong_types
 from ._arrays import TYPES, ArrayForm
 from ._convolve import convolve_on_gpu, problem_on_gpu
 from ._device import DeviceArray, is_on_gpu
@@ -53,6 +54,7 @@ Axes = int | Sequence[int] | None
 Method = Literal["auto", "direct", "fft"]
 
 
+@names_wrong_types
 def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
                 workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the convolution of two arrays in floating point, as scipy.signal.fftconvolve.
@@ -96,6 +98,7 @@ def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, d
     return _frequency_style(in1, in2, mode, axes, Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
                workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the convolution of two arrays in floating point, as scipy.signal.oaconvolve.
@@ -126,6 +129,7 @@ def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, de
     return _frequency_style(in1, in2, mode, axes, Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
+@names_wrong_types
 def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
              workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the convolution of two arrays in their own type, as scipy.signal.convolve.
@@ -163,6 +167,7 @@ def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *
     return given_back(result, in1)
 
 
+@names_wrong_types
 def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
               workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the correlation of two arrays in their own type, as scipy.signal.correlate.
@@ -343,7 +348,7 @@ def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources:
 def _listed(axes: Axes, dimensions: int) -> list[int]:
     if axes is None:
         return list(range(dimensions))
-    given = [axes] if isinstance(axes, (int, np.integer)) else list(axes)
+    given = list(np.atleast_1d(np.asarray(axes, "O")))
     if any(not isinstance(axis, (int, np.integer)) for axis in given):
         raise InvalidArgument(f"axes must be a scalar or iterable of integers: {axes!r}")
     if not given:
