@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ._argument_types import names_wrong_types, shown
 from ._errors import InvalidArgument, optional_module
 from ._gpu_numbers import GpuNumbers, on_host
 from ._resample import Extension, Resampling, ResultCount, in_type_of, low_pass, resampled
@@ -15,9 +16,11 @@ from ._run import Device
 from ._sums import Array, given_back, numbers
 
 _EXTENSIONS: tuple[Extension, ...] = get_args(Extension)
+_MOST_ORDER = 2**20  # order of a filter of decimate()
 _LEVELS = ("mean", "median", "minimum", "maximum")
 
 
+@names_wrong_types
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: complex = 0, *,
             device: Device = "auto", workers: int | None = None) -> Any:
     """Inserts zeros, filters, and keeps one of `down` results, as scipy.signal.upfirdn.
@@ -71,6 +74,7 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     return given_back(result, x)
 
 
+@names_wrong_types
 def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
                   cval: float | None = None, *, device: Device = "auto", workers: int | None = None) -> Any:
     """Resamples signals by up / down with a low-pass filter without delay, as scipy.signal.resample_poly.
@@ -129,6 +133,8 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     taps = _filter(signals, up, down, window)
     if padtype not in (*_EXTENSIONS, *_LEVELS):
         raise InvalidArgument(f"padtype must be one of: {', '.join((*_LEVELS, *_EXTENSIONS))}")
+    if padtype in _LEVELS and signals.dtype.kind in "biu":  # differences of unsigned integers would wrap around
+        signals = signals.astype(np.dtype(np.float64))
     level = _level(signals, padtype, axis) if padtype in _LEVELS else None
     extension: Extension = "constant" if level is not None else _extension(padtype)
     resampling = Resampling(taps, up, down, (taps.size - 1) // 2, extension, cval or 0)
@@ -136,6 +142,7 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     return given_back(result if level is None else result + level, x)
 
 
+@names_wrong_types
 def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True, *,
              device: Device = "auto", workers: int | None = None) -> Any:
     """Lowers the sampling rate by a whole factor after a low-pass filter, as scipy.signal.decimate.
@@ -180,6 +187,10 @@ def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int
     (100,)
     """
     q = operator.index(q)
+    if q < 1:
+        raise InvalidArgument(f"q is {q}: give a whole number, 1 at least")
+    if n is not None and not 0 <= n <= _MOST_ORDER:
+        raise InvalidArgument(f"a filter of order {n}: give n from 0 to {_MOST_ORDER}")
     n = None if n is None else operator.index(n)
     signals = numbers(x, "x")
     taps = _fir_taps(q, n, ftype)
@@ -229,7 +240,11 @@ def _filter(signals: Array, up: int, down: int, window: Any) -> np.ndarray:
     if isinstance(window, tuple) and window[0] in ("kaiser", "ksr") and len(window) == 2:
         return low_pass(up, down, signals.dtype, float(window[1]))
     rate = max(up, down)
-    taps = _scipy_signal("a window other than Kaiser's").firwin(20 * rate + 1, 1 / rate, window=window)
+    module = _scipy_signal("a window other than Kaiser's")
+    try:
+        taps = module.firwin(20 * rate + 1, 1 / rate, window=window)
+    except (TypeError, ValueError) as error:  # a window that SciPy does not know
+        raise InvalidArgument(f"window {shown(window)}: {error}") from None
     return in_type_of(taps, signals.dtype) * up
 
 
@@ -259,6 +274,8 @@ def _decimated_by_iir(signals: Array, q: int, order: int, ftype: Any, axis: int,
     module: Any = (importlib.import_module("cupyx.scipy.signal") if is_on_gpu
                    else _scipy_signal("a decimation by an IIR filter"))
     samples = signals.array if is_on_gpu else signals
+    if not -signals.ndim <= operator.index(axis) < signals.ndim:
+        raise InvalidArgument(f"axis {axis} exceeds the {signals.ndim} dimensions of x")
     if isinstance(ftype, str):
         sections = module.cheby1(order, 0.05, 0.8 / q, output="sos").astype(dtype)
     else:
@@ -268,7 +285,10 @@ def _decimated_by_iir(signals: Array, q: int, order: int, ftype: Any, axis: int,
             filtered = (module.filtfilt if zero_phase else module.lfilter)(system.num, system.den, samples, axis=axis)
             return filtered[_every(q, axis, filtered.ndim)]
         sections = module.zpk2sos(zpk.zeros, zpk.poles, zpk.gain).astype(dtype)
-    filtered = (module.sosfiltfilt if zero_phase else module.sosfilt)(sections, samples, axis=axis)
+    try:
+        filtered = (module.sosfiltfilt if zero_phase else module.sosfilt)(sections, samples, axis=axis)
+    except ValueError as error:  # a signal that is shorter than the filter
+        raise InvalidArgument(str(error)) from None
     return filtered[_every(q, axis, filtered.ndim)]
 
 
