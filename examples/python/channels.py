@@ -14,8 +14,8 @@ def psf_of(channel):
 
 
 # Simulates the recording of two known specimens.
-specimens = np.stack([convolume.Phantom(shape, spacing, kind=kind, count=count, radius=0.4, brightness=20_000, seed=3)
-                      for kind, count in (("shells", 4), ("filaments", 6))])
+specimens = [convolume.Phantom(shape, spacing, kind=kind, count=count, radius=0.4, brightness=20_000, seed=3)
+             for kind, count in (("shells", 4), ("filaments", 6))]
 light = np.stack([convolume.convolve(specimen, psf_of(name)) for specimen, name in zip(specimens, wavelengths)])
 recorded = convolume.Camera(seed=2).expose(light.reshape(-1, *shape[1:])).reshape(light.shape)
 convolume.save("cells.ome.tif", convolume.Image.of_array(recorded, axes="CZYX", spacing=spacing,

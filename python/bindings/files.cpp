@@ -132,6 +132,16 @@ void bind_metadata(nb::module_& module) {
                 io::keep_lookup_tables(self, channels);
             },
             "Removes the labels of planes in ImageJ's metadata, which hold channel names.")
+        .def(
+            "forget_planes",
+            [](ImageMetadata& self) {
+                self.ome_xml.clear();
+                self.imagej_description.clear();
+                self.imagej_metadata.clear();
+                self.imagej_metadata_counts.clear();
+                self.text.clear();
+            },
+            "Removes what the format of a file says of its planes, for a part of the image.")
         .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }

@@ -21,6 +21,12 @@ class ArrayOperators(NDArrayOperatorsMixin):
         arrays = [np.asarray(one) if isinstance(one, ArrayOperators) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # host memory
+
     def sum(self, *args: Any, **options: Any) -> Any:
         """Returns the sum of the samples, as numpy.ndarray.sum does."""
         return np.asarray(self).sum(*args, **options)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core, _xarray
-from ._errors import BadData, InvalidArgument, Unavailable
+from ._array_operators import ArrayOperators
+from ._errors import BadData, InvalidArgument, OutOfMemory, Unavailable
 
 #: Types of samples that the library reads and writes without a conversion.
 TYPES = frozenset(np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32",
@@ -62,14 +63,22 @@ def with_whole_strides(array: np.ndarray) -> np.ndarray:
 
 def from_others(array: Any, what: str) -> np.ndarray:
     """Returns an array of another library, or a sequence of numbers, as a NumPy array."""
+    if isinstance(array, ArrayOperators):
+        return np.asarray(array)
     if hasattr(array, "__dlpack_device__") and not hasattr(array, "__array_interface__"):
-        if array.__dlpack_device__()[0] != _DLPACK_CPU:
-            raise Unavailable(f"{what} is in a GPU's memory, which is not taken here: copy it to the host first")
-        return np.from_dlpack(array)
+        try:
+            if array.__dlpack_device__()[0] == _DLPACK_CPU:
+                return np.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:  # a type or gradients
+            raise InvalidArgument(f"{what} cannot be shared with NumPy: {error}; convert it first, in PyTorch by "
+                                  ".detach().float()") from None
+        raise Unavailable(f"{what} is in a GPU's memory, which is not taken here: copy it to the host first")
     try:
         return np.asarray(array)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"{what} is no array of numbers: {error}") from None
+    except MemoryError:
+        raise OutOfMemory(f"{what} does not fit in memory as an array: give a part of it") from None
 
 
 def _converted(array: np.ndarray, what: str) -> np.ndarray:

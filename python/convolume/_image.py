@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _xarray
+from ._argument_types import names_wrong_types
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import TYPES, storable
 from ._errors import InvalidArgument, errors_name, optional_module
@@ -21,8 +22,9 @@ class Image(ArrayOperators):
     """An image with its axes and voxel size. Samples of a file are read when they are indexed.
 
     ``np.asarray(image)`` reads all samples, ``image[…]`` a part, with the indices of a NumPy array. The axes are a
-    selection of T, C, Z, Y, X in this order. Arithmetic that keeps the shape keeps axes and voxel size:
-    ``psf / psf.sum()`` is an image. Images can be pickled; one of a file opens the file again.
+    selection of T, C, Z, Y, X in this order. Slices and numbers give an image with the axes that are left and their
+    voxel size, and arithmetic that keeps the shape keeps them: ``psf / psf.sum()`` is an image. Methods of arrays, such
+    as ``image.ravel()``, are those of the samples. Images can be pickled; one of a file opens the file again.
     """
 
     def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "",
@@ -35,6 +37,7 @@ class Image(ArrayOperators):
         self._axes = axes
 
     @classmethod
+    @names_wrong_types
     def of_array(cls, array: Any, *, axes: str | None = None, spacing: Sequence[float | None] | None = None,
                  channel_names: Sequence[str] = ()) -> "Image":
         """Returns an image in memory.
@@ -65,6 +68,9 @@ class Image(ArrayOperators):
         ('CYX', (0.1, 0.1))
         """
         values = storable(array, "the image")
+        if not 1 <= values.ndim <= len(_AXES):
+            raise InvalidArgument(f"an image has 1 to {len(_AXES)} dimensions, and this array {values.ndim}: give an "
+                                  "array of samples")
         voxels: dict[str, float] = {}
         metadata = _core.ImageMetadata()
         if isinstance(array, Image) and axes in (None, "", array.axes):
@@ -172,45 +178,88 @@ class Image(ArrayOperators):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> np.ndarray:
-        """Returns the samples that numbers and slices select. In a file, only the box around them is read."""
-        if self._array is not None:
-            return np.asarray(self._array[key])
-        ranges, then = self._ranges(key)
-        return np.asarray(self._read(ranges)[then])
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return math.prod(self.shape)
 
-    def _ranges(self, key: Any) -> tuple[list[range], tuple[Any, ...]]:
-        """Divides a basic index of NumPy into the range that is read along each axis, and the index into what is
-        read."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        if sum(one is Ellipsis for one in keys) > 1:
-            raise IndexError("an index can only have a single ellipsis ('...')")
-        if Ellipsis in [one for one in keys if one is Ellipsis]:
-            place = next(i for i, one in enumerate(keys) if one is Ellipsis)
-            keys[place:place + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
-        keys += [slice(None)] * (self.ndim - len(keys))
-        if len(keys) > self.ndim:
-            raise IndexError(f"too many indices: the image has {self.ndim} axes ({self._axes})")
-        ranges: list[range] = []
-        then: list[Any] = []
-        for one, extent in zip(keys, self.shape):
-            if isinstance(one, slice):
-                picked = range(*one.indices(extent))
-                low, high = (min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1) if len(picked) else (0, 0)
-                ranges.append(range(low, high))
-                begin = picked.start - low
-                end = begin + len(picked) * picked.step
-                then.append(slice(begin, end if end >= 0 else None, picked.step) if len(picked) else slice(0, 0))
-            elif isinstance(one, (int, np.integer)):
-                index = int(one) + extent * (one < 0)
-                if not 0 <= index < extent:
-                    raise IndexError(f"index {one} is out of bounds for an axis of {extent}")
-                ranges.append(range(index, index + 1))
-                then.append(0)
-            else:
+    def __getattr__(self, name: str) -> Any:
+        # Methods of arrays, such as ravel() and copy(), are those of the samples.
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"an Image has no attribute '{name}'")
+        return getattr(np.asarray(self), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the part that numbers and slices select, as an Image with the axes that are left and their voxel
+        size. In a file, only the box around it is read. Numbers for all axes give a sample, and other indices of NumPy
+        an array."""
+        picked = self._picked(key)
+        if picked is None:
+            if self._array is None:
                 raise IndexError("an image in a file is indexed by numbers and slices: use np.asarray(image) for "
                                  "others")
-        return ranges, tuple(then)
+            try:
+                return self._array[key]
+            except (TypeError, ValueError) as error:
+                raise IndexError(f"no index of an image: {error}") from None
+        if self._array is None:
+            values = self._read([_box_of(one) for one in picked])[tuple(map(_index_in_box, picked))]
+        else:
+            values = self._array[key]
+        kept = [isinstance(one, range) for one in picked]
+        if not any(kept):
+            return values
+        axes = "".join(axis for axis, is_kept in zip(self._axes, kept) if is_kept)
+        return Image(None, self._metadata_of(picked, axes), values, axes, self._name)
+
+    def _picked(self, key: Any) -> "list[range | int] | None":
+        """Returns the samples that a basic index of NumPy picks along each axis: a range, or a number for an axis that
+        is dropped. Returns None for other indices."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        whole = [one is Ellipsis for one in keys]
+        if sum(whole) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if any(whole):
+            place = whole.index(True)
+            keys[place:place + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
+        is_basic = all(isinstance(one, slice | int | np.integer) and not isinstance(one, bool) for one in keys)
+        if not is_basic:
+            return None
+        if len(keys) > self.ndim:
+            raise IndexError(f"too many indices: the image has {self.ndim} axes ({self._axes})")
+        picked: list[range | int] = []
+        for one, extent in zip(keys + [slice(None)] * (self.ndim - len(keys)), self.shape):
+            if isinstance(one, slice):
+                picked.append(range(*one.indices(extent)))
+                continue
+            index = int(one) + (extent if int(one) < 0 else 0)
+            if not 0 <= index < extent:
+                raise IndexError(f"index {one} is out of bounds for an axis of {extent}")
+            picked.append(index)
+        return picked
+
+    def _metadata_of(self, picked: "list[range | int]", axes: str) -> Any:
+        """Returns the metadata of a part of the image."""
+        metadata = self._metadata.copy()
+        by_axis = dict(zip(self._axes, picked))
+        extents = {axis: len(one) for axis, one in by_axis.items() if isinstance(one, range)}
+        metadata.axes = axes
+        metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
+        metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
+        if all(one == range(extent) for one, extent in zip(picked, self.shape)):
+            return metadata
+        metadata.forget_planes()
+        steps = {axis: abs(one.step) for axis, one in by_axis.items() if isinstance(one, range)}
+        metadata.spacing = tuple(length * steps[axis] if length is not None and axis in steps else None
+                                 for axis, length in zip("ZYX", metadata.spacing))
+        if metadata.frame_interval is not None:
+            metadata.frame_interval = metadata.frame_interval * steps["T"] if "T" in steps else None
+        channels = by_axis.get("C", range(1))
+        numbers = channels if isinstance(channels, range) else [channels]
+        for name in ("channel_names", "channel_colors"):
+            of_all = getattr(metadata, name)
+            setattr(metadata, name, [of_all[c] for c in numbers] if of_all else [])
+        return metadata
 
     def _read(self, ranges: list[range]) -> np.ndarray:
         result = np.empty([len(one) for one in ranges], self.dtype)
@@ -228,7 +277,7 @@ class Image(ArrayOperators):
         return result
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = self[...] if self._array is None else self._array
+        values = self._read([range(extent) for extent in self.shape]) if self._array is None else self._array
         return array_for_numpy(values, self._array is None, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -254,6 +303,20 @@ class Image(ArrayOperators):
 
     def __repr__(self) -> str:
         return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"
+
+
+def _box_of(picked: "range | int") -> range:
+    """Returns the range around the samples that are picked along an axis."""
+    if isinstance(picked, int):
+        return range(picked, picked + 1)
+    return range(min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1) if picked else range(0)
+
+
+def _index_in_box(picked: "range | int") -> "slice | int":
+    """Returns the index into the samples of :func:`_box_of` that picks the samples."""
+    if isinstance(picked, int):
+        return 0
+    return slice(None, None, picked.step)  # the first one is at an end of the box
 
 
 def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:

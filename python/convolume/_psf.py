@@ -70,7 +70,10 @@ def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:
 def warn_of_unknown_voxels(shape: Sequence[int], spacing: Sequence[float | None] | None, psf: Any, what: str) -> None:
     """Issues a warning if only one of image and PSF knows its voxel sizes. `shape` and `spacing` are those of the
     image along the axes of the PSF."""
-    of_psf, extents = voxels_of(psf), np.shape(psf)[-3:]
+    of_psf = voxels_of(psf)
+    if not spacing and not of_psf:
+        return
+    extents = (psf.shape if hasattr(psf, "shape") else readable(psf, what).shape)[-3:]
     of_image = [None] * (3 - len(shape)) + list(spacing or [None] * len(shape))
     sentence = _core.voxel_warning(of_image, triple_of(shape), sizes_of(of_psf), triple_of(extents), what,
                                    "give it by convolume.Image.of_array(…, spacing=…)")
@@ -96,5 +99,5 @@ def psfs_of(psf: Any) -> list[Any]:
     if isinstance(psf, list | tuple) and psf and all(getattr(one, "ndim", 0) > 0 for one in psf):
         return list(cast("Sequence[Any]", psf))
     if isinstance(psf, Image) and psf.axes[0] == "C":
-        return [Image.of_array(psf[c], axes=psf.axes[1:], spacing=psf.spacing) for c in range(len(psf))]
+        return [psf[c] for c in range(len(psf))]
     return [psf]

@@ -234,3 +234,37 @@ def test_errors_of_memory_name_the_keyword():
         with pytest.raises(convolume.OutOfMemory, match="max_host_mem") as refused:
             call()
         assert "bytes)" not in str(refused.value) and "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_parts_of_an_image_know_their_axes(tmp_path, is_file):
+    samples = np.arange(2 * 3 * 4 * 6 * 5, dtype=np.uint16).reshape(2, 3, 4, 6, 5)
+    image = convolume.Image.of_array(samples, axes="TCZYX", spacing=(0.3, 0.2, 0.1), channel_names=["a", "b", "c"])
+    if is_file:
+        convolume.save(tmp_path / "a.ome.tif", image)
+        image = convolume.open(tmp_path / "a.ome.tif")
+    for key, axes, spacing, names in (
+            (0, "CZYX", (0.3, 0.2, 0.1), ["a", "b", "c"]), ((slice(None), 1), "TZYX", (0.3, 0.2, 0.1), ["b"]),
+            ((..., 2), "TCZY", (0.3, 0.2), ["a", "b", "c"]), ((1, 2, 3), "YX", (0.2, 0.1), ["c"]),
+            ((0, slice(2, 0, -1), slice(None, None, 2), ..., slice(1, 4)), "CZYX", (0.6, 0.2, 0.1), ["c", "b"]),
+            ((slice(0, 1), [-1][0], slice(0, 0)), "TZYX", (0.3, 0.2, 0.1), ["c"])):
+        part = image[key]
+        assert isinstance(part, convolume.Image)
+        np.testing.assert_array_equal(part, samples[key])
+        assert (part.axes, part.shape, part.channel_names) == (axes, samples[key].shape, names)
+        assert part.spacing == pytest.approx(spacing)
+    convolume.save(tmp_path / "part.tif", image[:, 1])
+    saved = convolume.open(tmp_path / "part.tif")
+    assert (saved.axes, saved.shape) == ("TZYX", (2, 4, 6, 5)) and saved.spacing == pytest.approx((0.3, 0.2, 0.1))
+    assert image[0, 1, 2, 3, 4] == samples[0, 1, 2, 3, 4] and not isinstance(image[0, 1, 2, 3, 4], convolume.Image)
+    with pytest.raises(IndexError, match="out of bounds"):
+        image[2]
+
+
+def test_images_have_the_methods_of_arrays():
+    image = convolume.Image.of_array(np.arange(6, dtype=np.float32).reshape(2, 3), spacing=(0.2, 0.1))
+    assert image.size == 6 and image.ravel().tolist() == [0, 1, 2, 3, 4, 5] and image.T.shape == (3, 2)
+    assert type(image[image > 3]) is np.ndarray and image[image > 3].tolist() == [4, 5]
+    np.testing.assert_array_equal(np.from_dlpack(image), image)
+    with pytest.raises(AttributeError, match="no attribute 'voxels'"):
+        getattr(image, "voxels")  # noqa: B009
