@@ -25,6 +25,7 @@ WRITERS = ".convolume/writers"
 EMPTY = ".convolume/empty"
 COUNTS = ".convolume/counts"
 _BEAT_SECONDS = 3.0
+_LONGEST_VALUE = 60  # characters of a value that a sentence quotes
 _LOST_SECONDS = 180.0
 """Age of its record after which a writer of another machine counts as gone."""
 
@@ -39,24 +40,47 @@ def hash_of_request(request: Mapping[str, Any]) -> str:
 def refuse_difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
     """Raises an error that names the first option with another value than before, if there is one."""
     difference = _difference(before, now)
-    if difference is not None:
-        name, old, new = difference
-        raise InvalidArgument(f"{where} was begun with {name} {_value_text(old)} and is now asked for with "
-                              f"{_value_text(new)}: give the same options, or another target")
+    if difference is None:
+        return
+    path, old, new = difference
+    name = _NAMES.get(path[-1], path[-1])
+    channel = f" of channel {path[path.index('channels') + 1]}" if "channels" in path else ""
+    cure = "give the same options, or another target"
+    if path[-1] in _HASHES:
+        raise InvalidArgument(f"{where} was begun with another {_HASHES[path[-1]]}{channel} than it is now asked for: "
+                              f"{cure}")
+    raise InvalidArgument(f"{where} was begun {_with(name, old)} and is now asked for {_with(name, new)}: {cure}")
 
 
-def _difference(before: Any, now: Any, name: str = "") -> tuple[str, Any, Any] | None:
+_NAMES = {"name": "op", "type": "dtype", "path": "source"}
+"""Names of arguments for members of a request with another name."""
+_HASHES = {"psf": "PSF", "kernel": "kernel", "state": "content of the source", "source": "text of the function"}
+"""Members of a request that are hashes, and what they are hashes of."""
+
+
+def _difference(before: Any, now: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], Any, Any] | None:
+    """Returns the path to the first member with another value, and both values. Members that are there only once are
+    compared as if they were None."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for key in sorted(set(before) | set(now)):
-            inner = _difference(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
-            if inner is not None:
-                return inner
-        return None
-    return None if before == now else (name, before, now)
+        keys: Iterable[Any] = sorted(set(before) | set(now), key=lambda key: (key != "name", key))
+        pairs = [(key, before.get(key), now.get(key)) for key in keys]
+    elif _are_entries(before) and _are_entries(now) and len(before) == len(now):
+        pairs = [(number, *pair) for number, pair in enumerate(zip(before, now))]
+    else:
+        return None if before == now else (path, before, now)
+    return next((inner for key, old, new in pairs if (inner := _difference(old, new, (*path, key)))), None)
 
 
-def _value_text(value: Any) -> str:
-    return "nothing" if value is None else json.dumps(value)
+def _are_entries(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
+
+
+def _with(name: str, value: Any) -> str:
+    """Returns "with NAME VALUE", or "without NAME"."""
+    if value is None:
+        return f"without {name}"
+    text = json.dumps(value)
+    return f"with {name} {text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + '…'}"
 
 
 def read_manifest(documents: Documents) -> dict[str, Any] | None:

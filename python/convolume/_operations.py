@@ -13,6 +13,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple
@@ -75,6 +76,11 @@ class Operation:
         computes, or if these bytes do not depend on the block."""
         del shape
         return 0
+
+    def seconds(self, shape: Triple) -> float | None:
+        """Returns the predicted seconds for a block of this shape, halo included; None if they are unknown."""
+        del shape
+        return None
 
     def needs_estimates(self) -> bool:
         """Tells whether values for all blocks must be estimated from the image before the first block."""
@@ -201,6 +207,9 @@ class Convolution(Operation):
         plan = self.convolver(shape).plan
         return plan.device_bytes if plan.method == "in-core" else 0
 
+    def seconds(self, shape: Triple) -> float | None:
+        return self.convolver(shape).plan.seconds
+
     def convolver(self, shape: Sequence[int]) -> Convolver:
         """Returns the convolver for blocks of this shape, halo included."""
         made: Convolver = self._plans.plan(tuple(shape), lambda: Convolver(
@@ -266,6 +275,7 @@ class Deconvolution(Operation):
         unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()
         if unknown:
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
+        check_types(self.options, DeconvolverKeywords)
         if self.options.get("method") in _NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
@@ -278,7 +288,9 @@ class Deconvolution(Operation):
         self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
+        plain = {name: list(value) if isinstance(value, tuple)
+                 else value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+                 for name, value in self.options.items()}
         return {"name": self.name, "psf": hash_of(self.psf), "psf_shape": list(self.psf.shape),
                 "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
 
@@ -333,6 +345,14 @@ class Deconvolution(Operation):
         facts = self.deconvolver(shape)._cores[0].plan_facts
         return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
 
+    def seconds(self, shape: Triple) -> float | None:
+        """Each iteration blurs the object and projects back, which are two convolutions."""
+        core = self.deconvolver(shape)._cores[0]
+        blur = Convolver(core.plan_facts["object"], self.psf, executions=100, **self._plans.run)
+        named = {name: self.options[name] for name in ("method", "iterations") if name in self.options}
+        iterations = _core.resolved(_core.DeconvolveOptions(**named), 1).iterations
+        return None if iterations is None else 2 * iterations * blur.plan.seconds
+
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         with without_warnings():  # the shape of a block says nothing about the image
             made: Deconvolver = self._plans.plan(
@@ -365,6 +385,19 @@ class Deconvolution(Operation):
         return estimate, True
 
 
+def _told_parameters(function: Callable[..., Any]) -> list[str]:
+    """Returns which of `channel`, `time` and `place` a function wants to be told: its parameters of these names that
+    have no default, or can only be given by name. Values that functools.partial has given stay."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function of another language
+        return []
+    bound = getattr(function, "keywords", None) or {}
+    return [name for name in ("channel", "time", "place") if name in parameters and name not in bound
+            and (parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+                 or parameters[name].default is inspect.Parameter.empty)]
+
+
 class Function(Operation):
     """A function of the caller, whose results depend on the samples within a halo."""
 
@@ -382,6 +415,7 @@ class Function(Operation):
         if len(extents) != 3 or min(extents) < 0:
             raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
         self.function = function
+        self._told = _told_parameters(function)
         self.name = getattr(function, "__qualname__", type(function).__qualname__)
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
         self.boundary: str | None = boundary_name(options.get("boundary", "nearest"))
@@ -399,6 +433,11 @@ class Function(Operation):
                 "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval,
                 "nan": self.nan}
 
+    def _told_of(self, samples: BlockSamples) -> dict[str, Any]:
+        place = tuple(int(places[one.start]) for places, one in zip(samples.places, samples.inside))
+        known = {"channel": samples.c, "time": samples.t, "place": place}
+        return {name: known[name] for name in self._told}
+
     def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0
         if self.nan != "propagate" and samples.may_hold_nonfinite():
@@ -409,7 +448,7 @@ class Function(Operation):
                 nonfinite = samples.count_nonfinite_inside()
                 samples = samples.with_zeros()
         try:
-            result = np.asarray(self.function(samples.values))
+            result = np.asarray(self.function(samples.values, **self._told_of(samples)))
         except BadData:  # raised by a function of this package, which cannot name the place in the image
             nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
             if nonfinite_error is None:

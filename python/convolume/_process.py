@@ -14,12 +14,12 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from . import _core
+from ._argument_types import shown
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
-from ._channel_operations import are_several
 from ._deconvolve_options import DeconvolverKeywords
-from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name, warn, warn_of_clamped
-from ._files import Path, open_quietly
+from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn_of_clamped
+from ._files import Path
 from ._image import Image
 from ._local_engine import run_local
 from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
@@ -53,6 +53,7 @@ class SettingKeywords(TypedDict, total=False):
     """Settings of a run, without devices and memory."""
 
     kernel: Any
+    psf: Any
     halo: Sequence[int] | None
     block: Sequence[int] | Literal["auto"]
     axes: str
@@ -110,11 +111,13 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     target : str or path
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
     op : {"convolve", "deconvolve"} or callable
-        Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it.
-    kernel : array, path, sequence or mapping
-        Kernel or PSF of "convolve" and "deconvolve". One of two dimensions is applied to every plane. A sequence has
-        one for each channel, in their order; a mapping such as ``{"DAPI": "a.tif", "GFP": "b.tif"}`` has them by
-        channel, by number or name.
+        Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it. It is
+        also told `channel`, `time` and `place`, the index (z, y, x) in the image of the block's first sample without
+        the halo, if it has parameters of these names without a default, or behind a ``*``.
+    kernel, psf : array, path, sequence or mapping
+        Kernel of "convolve", or PSF of "deconvolve", for which both names are taken. One of two dimensions is applied
+        to every plane. A sequence has one for each channel, in their order; a mapping such as ``{"DAPI": "a.tif",
+        "GFP": "b.tif"}`` has them by channel, by number or name.
     halo : (z, y, x), optional
         Numbers of samples around a block that are read and computed with it. "convolve" takes the exact halo of its
         kernel. "deconvolve" takes the PSF's extents by default.
@@ -189,7 +192,15 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
 def settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a run, with the options of the operation as the entry "options"."""
     own = {name: value for name, value in options.items() if name not in DEFAULTS and name not in _RUN_DEFAULTS}
-    return {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}
+    settings = {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}
+    psf = settings.pop("psf")
+    if psf is not None:
+        if settings["kernel"] is not None:
+            raise InvalidArgument("kernel and psf are two names of one argument: give one of them")
+        if not isinstance(op, str) or op != "deconvolve":
+            raise InvalidArgument("psf is for the operation deconvolve: give a kernel by kernel=…")
+        settings["kernel"] = psf
+    return settings
 
 
 def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
@@ -208,6 +219,8 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
             client, sharing = stack.enter_context(cluster_of(dask, settings["device"] != "cpu"))
             patience = 20.0 if dask.startswith("local") else patience
         say = _log_function(run.get("log", False))
+        if client is not None and not hasattr(client, "dashboard_link"):
+            raise WrongType(f"client is {shown(client)}: give a distributed.Client")
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
         documents = _documents_of(location)
@@ -230,7 +243,6 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
             if begun is None:
                 manifest = write_manifest(documents, request.request, request.found, _versions())
                 set_estimates(request, manifest["found"])
-            _warn_of_spacing(settings["kernel"], request.job.source.open())
             return _run(request, documents, writer, client, patience, block_range, say)
 
 
@@ -245,20 +257,6 @@ def _remove(image: Node, documents: Documents) -> None:
     documents.delete_all(EMPTY)
     documents.delete_all(COUNTS)
     documents.delete(MANIFEST)
-
-
-def _warn_of_spacing(kernel: Any, image: Image) -> None:
-    if are_several(kernel):
-        for one in kernel.values() if isinstance(kernel, Mapping) else kernel:
-            _warn_of_spacing(one, image)
-        return
-    if not isinstance(kernel, (str, os.PathLike)):
-        return
-    for own, other in zip(reversed(open_quietly(kernel).spacing), reversed(image.spacing)):
-        if own and other and abs(own - other) > 0.01 * other:
-            warn(f"the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it by "
-                 "convolume.resample_kernel")
-            return
 
 
 def _log_function(log: Callable[[str], object] | bool) -> Callable[[str], object]:

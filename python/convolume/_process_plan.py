@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ._argument_types import names_wrong_types
 from ._block_samples import read_box
 from ._block_worker import Job
 from ._blocks import Block, Triple, halo_overhead, product, triple
 from ._files import Path
 from ._image import Image
-from ._operations import Convolution
 from ._output_names import check_target
-from ._process import DEFAULTS
+from ._process import settings_of
 from ._process_request import checked_request
 from ._zarr_store import Location
 from ._zarr_target import ZarrTarget
@@ -77,6 +77,7 @@ def _rate(rate: float | None) -> str:
     return "" if rate is None else f", {_bytes(rate)}/s measured"
 
 
+@names_wrong_types
 def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool = True,
                  **settings: Any) -> ProcessPlan:
     """Predicts blocks, bytes and time of :func:`process` with the same arguments.
@@ -99,9 +100,9 @@ def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool =
     (1, [[1, 1], [1, 1], [1, 1]])
     """
     location = Location.of(target)
-    check_target(source, target, settings.get("kernel"), settings.get("mask"))
-    options = {name: value for name, value in settings.items() if name not in DEFAULTS}
-    request = checked_request(source, location, {**DEFAULTS, **settings, "op": op, "options": options}, None, 1, None)
+    checked = settings_of(op, settings)
+    check_target(source, target, checked["kernel"], checked["mask"])
+    request = checked_request(source, location, checked, None, 1, None)
     job = request.job
     blocks, operation = job.blocks(), job.operation
     shape = job.facts.shape
@@ -114,10 +115,12 @@ def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool =
         voxels * operation.dtype.itemsize, overhead,
         int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize)
             * product([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)])), None)
-    if isinstance(operation, Convolution):
-        convolver = operation.convolver([min(b, n) + low + high for b, n, (low, high) in
-                                         zip(job.block, shape, operation.halo)])
-        plan.compute_seconds = convolver.plan.seconds * voxels / product([min(b, n) for b, n in zip(job.block, shape)])
+    box = triple([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)], "a block")
+    seconds = [operation.of_channel(channel).seconds(box) for channel in range(job.facts.channels)]
+    known = [one for one in seconds if one is not None]
+    if len(known) == len(seconds):
+        of_block = sum(known) / len(known)
+        plan.compute_seconds = of_block * voxels / product([min(b, n) for b, n in zip(job.block, shape)])
     if measure:
         _measure(plan, image, job)
         parts = [part for part in (plan.compute_seconds, plan.bytes_read / plan.read_rate if plan.read_rate else None,

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._argument_types import shown
 from ._block_samples import BlockSamples, read_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
 from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, WrongType
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
 from ._image import Image
@@ -44,6 +45,13 @@ class CheckedRequest:
 
 
 def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
+    if not isinstance(source, (str, os.PathLike)):
+        named = {"image": settings["image"], "level": settings["level"],
+                 "missing": None if settings["missing"] == "fill" else settings["missing"],
+                 "axes": settings["axes"] or None if isinstance(source, Image) else None}
+        for name, value in named.items():
+            if value is not None:
+                raise InvalidArgument(f"{name} says how a file is opened, and the source is in memory; leave it out")
     if isinstance(source, Image):
         return Source("an image in memory", image=source)
     if not isinstance(source, (str, os.PathLike)):
@@ -56,7 +64,8 @@ def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
 
 def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
     """Returns the operation, or those of the channels if there are kernels for each."""
-    if settings["op"] not in ("convolve", "deconvolve") or not are_several(settings["kernel"]):
+    takes_kernel = isinstance(settings["op"], str) and settings["op"] in ("convolve", "deconvolve")
+    if not takes_kernel or not are_several(settings["kernel"]):
         return _operation_with(settings["kernel"], settings, image)
     kernels = kernels_of_channels(settings["kernel"], image)
     return ChannelOperations([_operation_with(kernel, settings, image) for kernel in kernels])
@@ -64,14 +73,16 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
 
 def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> Operation:
     op, options = settings["op"], dict(settings["options"])
+    if not isinstance(op, str) and not callable(op):
+        raise WrongType(f"op is {shown(op)}: choose convolve, deconvolve, or give a function")
     if op in ("convolve", "deconvolve"):
         if kernel is None:
             raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
         if isinstance(kernel, (str, os.PathLike)):
             kernel = open_image(kernel)
         origin = options.get("origin", "middle")
-        sizes = sizes_of(voxels_of(image))
-        warn_of_unknown_voxels(image._metadata.shape, sizes, kernel, "the PSF" if op == "deconvolve" else "the kernel")
+        if op == "deconvolve":
+            warn_of_unknown_voxels(image._metadata.shape, sizes_of(voxels_of(image)), kernel, "the PSF")
         prepared = prepared_kernel(kernel, "the kernel", 3, origin, voxels_of(image))
         kernel = prepared.taps
         if prepared.origin is not origin:

@@ -215,7 +215,7 @@ def test_process_tells_once_and_chooses(tmp_path, two_in_a_group, capsys):
     assert "warning" not in capsys.readouterr().err
     np.testing.assert_array_equal(np.asarray(convolume.open(tmp_path / "c.zarr")), VALUES + 1)
     assert process_command.main([*arguments, "--resume"]) == 2
-    assert "source.image" in capsys.readouterr().err
+    assert "begun with image \"detail\" and is now asked for without image" in capsys.readouterr().err
     assert process_command.main([*arguments, "--overwrite"]) == 0
     assert capsys.readouterr().err.count("convolume: warning: \"") == 1
 

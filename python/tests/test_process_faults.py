@@ -32,16 +32,16 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
     before = read_shard_files(target)
     with pytest.raises(FileExistsError, match="resume"):
         convolume.process(source, target, "convolve", **options)
-    for name, change in {"operation.boundary": {"boundary": "wrap"}, "operation.kernel": {"kernel": kernel + 1},
-                         "operation.normalize": {"normalize": "sum"}, "block": {"block": (8, 32, 32)},
-                         "target.compression": {"compression": "gzip"}, "target.type": {"dtype": "uint16"},
-                         "target.shards": {"shards": (8, 32, 64)}, "empty.threshold": {"threshold": 4},
-                         "target.levels": {"levels": 2}}.items():
-        with pytest.raises(ValueError, match=f"begun with {name} .* is now asked for"):
+    for name, change in {"with boundary": {"boundary": "wrap"}, "with another kernel": {"kernel": kernel + 1},
+                         "without normalize": {"normalize": "sum"}, "with block": {"block": (8, 32, 32)},
+                         "with compression": {"compression": "gzip"}, "with dtype": {"dtype": "uint16"},
+                         "with shards": {"shards": (8, 32, 64)}, "without threshold": {"threshold": 4},
+                         "with levels": {"levels": 2}}.items():
+        with pytest.raises(ValueError, match=f"begun {name} .* is now asked for"):
             convolume.process(source, target, "convolve", resume=True, **{**options, **change})
     other = tmp_path / "other.zarr"
     convolume.save(other, image)
-    with pytest.raises(ValueError, match="source.path"):
+    with pytest.raises(ValueError, match="begun with source"):
         convolume.process(other, target, "convolve", resume=True, **options)
     assert read_shard_files(target) == before
     report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True)  # blocks as before
@@ -64,7 +64,7 @@ def test_overwriting_what_was_not_finished(tmp_path, image, kernel):
     """A run that replaces an image does not take shards of the earlier run for its own."""
     target, options = tmp_path / "b.zarr", {"kernel": kernel, "device": "cpu", **GRID}
     convolume.process(image * 0, target, "convolve", block_range="0/2", **options)
-    with pytest.raises(ValueError, match="source.state"):
+    with pytest.raises(ValueError, match="another content of the source"):
         convolume.process(image, target, "convolve", resume=True, **options)
     report = convolume.process(image, target, "convolve", overwrite=True, **options)
     assert report.done == 18
@@ -261,3 +261,60 @@ def test_interrupted(tmp_path, source):
     process = slow_writer(source, tmp_path / "b.zarr")
     process.send_signal(signal.SIGINT)
     assert process.wait(60) != 0
+
+
+def test_a_psf_by_its_name(tmp_path):
+    image, psf = np.random.default_rng(1).poisson(50, (4, 20, 20)).astype(np.float32), np.ones((3, 3, 3)) / 27
+    options = {"iterations": 2, "background": 0, "device": "cpu"}
+    convolume.process(image, tmp_path / "a.zarr", "deconvolve", kernel=psf, **options)
+    convolume.process(image, tmp_path / "b.zarr", "deconvolve", psf=psf, **options)
+    np.testing.assert_array_equal(convolume.open(tmp_path / "a.zarr"), convolume.open(tmp_path / "b.zarr"))
+    with pytest.raises(convolume.InvalidArgument, match="two names of one argument"):
+        convolume.process(image, tmp_path / "c.zarr", "deconvolve", psf=psf, kernel=psf)
+    with pytest.raises(convolume.InvalidArgument, match="give a kernel by kernel="):
+        convolume.process(image, tmp_path / "c.zarr", "convolve", psf=psf)
+
+
+def test_a_changed_option_is_named_with_both_values(tmp_path):
+    image, psf = np.random.default_rng(1).poisson(50, (2, 4, 20, 20)).astype(np.float32), np.ones((3, 3, 3)) / 27
+    image = convolume.Image.of_array(image, axes="CZYX")
+    first = {"kernel": [psf, psf], "iterations": 2, "background": 0, "device": "cpu"}
+    convolume.process(image, tmp_path / "a.zarr", "deconvolve", **first)
+
+    def refusal(**changes):
+        options = {"op": "deconvolve", **first, "resume": True, **changes}
+        with pytest.raises(convolume.InvalidArgument) as caught:
+            convolume.process(image, tmp_path / "a.zarr",
+                              **{name: value for name, value in options.items() if value is not None})
+        assert len(str(caught.value).replace(str(tmp_path), "")) < 200
+        return str(caught.value)
+
+    assert "was begun with iterations 2 and is now asked for with iterations 3: give the same options, or another " \
+           "target" in refusal(iterations=3)
+    assert "was begun without edges and is now asked for with edges \"zero\"" in refusal(
+        edges="zero")
+    assert "with op \"deconvolve\" and is now asked for with op \"convolve\"" in refusal(
+        op="convolve", iterations=None, background=None)
+    assert "with another PSF of channel 1 than" in refusal(kernel=[psf, 2 * psf])
+    assert "with dtype \"float32\" and is now asked for with dtype \"float64\"" in refusal(dtype="float64")
+
+
+def told(samples, channel, time, *, place, halo=0):
+    assert halo == 0
+    return samples * 0 + 10000 * time + 1000 * channel + 100 * place[0] + 10 * place[1] // 8 + place[2] // 8
+
+
+def test_functions_are_told_channel_time_and_place(tmp_path):
+    image = convolume.Image.of_array(np.zeros((2, 3, 2, 16, 24), np.float32), axes="TCZYX")
+    convolume.process(image, tmp_path / "a.zarr", told, halo=(0, 1, 1), block=(2, 8, 8), chunks=(2, 8, 8))
+    t, c, z, y, x = np.indices(image.shape)
+    want = 10000 * t + 1000 * c + 10 * (y // 8) + x // 8
+    np.testing.assert_array_equal(convolume.open(tmp_path / "a.zarr"), want)
+
+
+def test_time_of_a_deconvolution_is_predicted(tmp_path):
+    image, psf = np.full((8, 40, 40), 50, np.float32), np.ones((3, 5, 5)) / 75
+    options = {"psf": psf, "background": 0, "device": "cpu", "measure": False}
+    plans = [convolume.plan_process(image, tmp_path / "a.zarr", "deconvolve", iterations=n, **options) for n in (5, 50)]
+    assert 0 < plans[0].compute_seconds < plans[1].compute_seconds == pytest.approx(10 * plans[0].compute_seconds)
+    assert "computing" in str(plans[0])
