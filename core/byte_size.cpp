@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
@@ -20,7 +21,9 @@ index_t parse_byte_size(std::string_view text) {
     const auto parsed = std::from_chars(text.data(), end, number);
     if (parsed.ec != std::errc() || !(number >= 0)) throw fail();
 
-    std::string unit(parsed.ptr, end);
+    const char* first_of_unit = parsed.ptr;
+    while (first_of_unit != end && *first_of_unit == ' ') ++first_of_unit;
+    std::string unit(first_of_unit, end);
     for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     double factor = 1;
     if (!unit.empty() && unit != "B") {
@@ -47,6 +50,16 @@ std::string format_bytes(index_t bytes) {
     char text[48];
     std::snprintf(text, sizeof text, value < 9.995 ? "%.2f %s" : "%.1f %s", value, unit);
     return text;
+}
+
+std::string format_limit(index_t bytes) {
+    constexpr index_t kib = 1024;
+    constexpr index_t least_units = 100;  // rounding up then adds less than 1 %
+    for (const auto& [unit, name] :
+         {std::pair{kib * kib * kib, "GiB"}, {kib * kib, "MiB"}, {kib, "KiB"}})
+        if (bytes >= least_units * unit || (unit == kib && bytes >= unit))
+            return message((bytes - 1) / unit + 1, " ", name);
+    return message(bytes, " B");
 }
 
 }  // namespace convolume

@@ -12,6 +12,7 @@
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/held_out_search.hpp"
+#include "deconvolve/memory_advice.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/uncertainty.hpp"
 
@@ -183,23 +184,60 @@ struct Deconvolver::Impl {
     }
 };
 
+namespace {
+
+/// Returns `make(options)`. If a limit of host memory is too small for it, the error names one that
+/// is enough.
+template <class Make>
+auto make_within_limits(const Shape3& image, const DeconvolveOptions& options, const Make& make)
+    -> decltype(make(options)) {
+    try {
+        return make(options);
+    } catch (const OutOfMemory&) {
+        const index_t limit = host_limit_bytes(options.max_host_bytes);
+        const auto enough =
+            deconvolve::sufficient_host_limit(limit, [&](index_t tried) -> std::optional<index_t> {
+                DeconvolveOptions other = options;
+                other.max_host_bytes = tried;
+                try {
+                    return make(other)->plan.host_bytes;
+                } catch (const OutOfMemory&) {
+                    return {};
+                }
+            });
+        if (!enough) throw;  // another limit is too small
+        throw OutOfMemory(sentence("no plan for the deconvolution of an image of ",
+                                   to_string(image), " fits the memory limits: allow ", *enough,
+                                   " of host memory instead of ", format_bytes(limit), " (",
+                                   OptionName{"max_host_bytes"}, ")"));
+    }
+}
+
+}  // namespace
+
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
-                         const DeconvolveOptions& options, const EngineChoice& engines)
-    : impl_(std::make_unique<Impl>()) {
+                         const DeconvolveOptions& options, const EngineChoice& engines) {
     deconvolve::check_unused(options);
-    impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
-    impl_->prepare(engines, [&](EngineChoice& rest) {
-        impl_->search = make_search(impl_->problem, psf, options, rest);
+    impl_ = make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
+        auto made = std::make_unique<Impl>();
+        made->problem = deconvolve::resolve_problem(image_shape, psf, chosen, engines.threads);
+        made->prepare(engines, [&](EngineChoice& rest) {
+            made->search = make_search(made->problem, psf, chosen, rest);
+        });
+        return made;
     });
 }
 
 // A search of held-out photons is in the whole image, since a part would have one PSF.
 Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
-                         const DeconvolveOptions& options, const EngineChoice& engines)
-    : impl_(std::make_unique<Impl>()) {
+                         const DeconvolveOptions& options, const EngineChoice& engines) {
     deconvolve::check_unused(options);
-    impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
-    impl_->prepare(engines, [](EngineChoice&) {});
+    impl_ = make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
+        auto made = std::make_unique<Impl>();
+        made->problem = deconvolve::resolve_problem(image_shape, psfs, chosen, engines.threads);
+        made->prepare(engines, [](EngineChoice&) {});
+        return made;
+    });
 }
 
 Deconvolver::~Deconvolver() = default;

@@ -250,8 +250,8 @@ struct FilterBank::Impl {
         const StreamLayout layout = stream_layout(problem, shape, choice, limit);
         if (layout.chunk == 0)
             throw OutOfMemory(sentence("streaming these signals takes at least ",
-                                       format_bytes(layout.bytes), " of memory, and the limit is ",
-                                       format_bytes(limit), ": raise it (",
+                                       format_limit(layout.bytes), " of memory, and the limit is ",
+                                       format_bytes(limit), ": raise it to that (",
                                        OptionName{"max_host_bytes"},
                                        "), or filter with fewer or shorter filters at a time"));
         return stream_signals({problem, shape, options.nan, layout, *choice.engine, *prepared},

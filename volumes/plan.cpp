@@ -37,15 +37,6 @@ MemoryLimits find_limits(const Options& options, const EngineList& engines) {
     return limits;
 }
 
-// Returns `bytes` as text for an option that limits memory, rounded up to whole units.
-std::string sufficient_limit(index_t bytes) {
-    for (const auto& [unit, name] :
-         {std::pair{index_t{1} << 30, "GiB"}, {index_t{1} << 20, "MiB"}, {index_t{1} << 10, "KiB"}})
-        if (bytes >= 100 * unit || (unit == 1024 && bytes >= unit))
-            return message(ceil_div(bytes, unit), " ", name);
-    return message(bytes, " B");
-}
-
 index_t block_count(const PlanCandidate& candidate) {
     return candidate.parts * element_count(candidate.tiles);
 }
@@ -122,15 +113,15 @@ class Planner {
         std::vector<OptionName> options;
         MemoryKind memory = MemoryKind::host;
         if (engine_excess(candidate) > 0) {
-            cure = message("allow each engine ", sufficient_limit(candidate.engine_bytes),
+            cure = message("allow each engine ", format_limit(candidate.engine_bytes),
                            " instead of ", format_bytes(*limits_.engine_bytes));
             options.push_back({candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes"});
             if (candidate.on_gpu) memory = MemoryKind::gpu;
         }
         if (candidate.host_bytes > limits_.host_bytes) {
-            cure += message(cure.empty() ? "allow " : " and allow ",
-                            sufficient_limit(candidate.host_bytes), " of host memory instead of ",
-                            format_bytes(limits_.host_bytes));
+            cure +=
+                message(cure.empty() ? "allow " : " and allow ", format_limit(candidate.host_bytes),
+                        " of host memory instead of ", format_bytes(limits_.host_bytes));
             options.push_back({"max_host_bytes"});
             if (memory == MemoryKind::gpu) memory = MemoryKind::host_and_gpu;
         }

@@ -54,7 +54,7 @@ std::vector<Volume> pair_of(Volume first, Volume second) {
 
 void check_memory(const std::string& file, index_t bytes, index_t limit_bytes) {
     if (bytes > limit_bytes)
-        throw OutOfMemory(sentence("\"", file, "\" takes ", format_bytes(bytes),
+        throw OutOfMemory(sentence("\"", file, "\" takes ", format_limit(bytes),
                                    " of memory, and the limit is ", format_bytes(limit_bytes),
                                    "; set ", OptionName{"max_host_bytes"},
                                    ", or compare a part of it"));

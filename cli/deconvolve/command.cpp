@@ -288,6 +288,10 @@ void add_warnings(const io::ImageMetadata& image, KernelFile& psf) {
     use.made = psf.made ? &*psf.made : nullptr;
     for (const Sentence& warning : psf_warnings(use, image.shape))
         psf.warnings.push_back(in_words_of_command(warning));
+    if (const auto warning =
+            voxel_warning(image.voxel_size_um, image.shape, psf.metadata.voxel_size_um,
+                          psf.metadata.shape, use.name))
+        psf.warnings.push_back(in_words_of_command(*warning));
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ KernelFile make_gaussian_kernel(const GaussianWidth& width, const io::ImageMetad
     const index_t bytes = checked_multiply(element_count(shape), sizeof(float));
     if (bytes > most_bytes)
         throw OutOfMemory(sentence("a Gaussian of z,y,x ", to_string(shape), " samples takes ",
-                                   format_bytes(bytes), ", and the limit is ",
-                                   format_bytes(most_bytes), "; raise it (",
+                                   format_limit(bytes), ", and the limit is ",
+                                   format_bytes(most_bytes), "; raise it to more than that (",
                                    OptionName{"max_host_bytes"}, "), or correct its width"));
     KernelFile kernel;
     kernel.values = Volume(shape, PixelType::float32);

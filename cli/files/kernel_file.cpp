@@ -15,7 +15,6 @@
 #include "convolume/psf.hpp"
 #include "core/threads.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
-#include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
 
@@ -40,17 +39,13 @@ void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::str
     if (bytes > kernel.options.room.most_bytes)
         throw OutOfMemory(sentence(
             "the kernel", kernel.path.empty() ? "" : " \"" + kernel.path + '"', " takes ",
-            format_bytes(bytes), " to be read and brought to the image's voxels, and the limit is ",
+            format_limit(bytes), " to be read and brought to the image's voxels, and the limit is ",
             format_bytes(kernel.options.room.most_bytes), "; raise it to at least that (",
             OptionName{"max_host_bytes"}, "), crop the kernel, or correct the voxel sizes",
             sizes.empty() ? "" : " (" + sizes + ")"));
 }
 
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
-    if (const auto warning =
-            voxel_warning(image.voxel_size_um, image.shape, kernel.metadata.voxel_size_um,
-                          kernel.metadata.shape, name_of(kernel)))
-        kernel.warnings.push_back(in_words_of_command(*warning));
     const DifferingVoxels sizes =
         differing_voxels(image.voxel_size_um, kernel.metadata.voxel_size_um, kernel.metadata.shape);
     if (!sizes.differ()) return;

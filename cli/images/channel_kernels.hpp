@@ -106,9 +106,15 @@ class ChannelKernels {
             if (ready->solver) continue;
             try {
                 ready->solver.emplace(make(*ready));
+            } catch (const OutOfMemory& error) {
+                forget(ready);
+                if (all_.size() == 1) throw;
+                throw OutOfMemory(
+                    sentence(error.sentence(), "; that is the share of one of ", all_.size(),
+                             " kernels, so multiply it by ", all_.size()),
+                    error.memory());
             } catch (...) {
-                std::erase_if(cache_->ready,
-                              [&](const auto& entry) { return entry.second == ready; });
+                forget(ready);
                 throw;
             }
             ready->file.release_values();
@@ -169,6 +175,10 @@ class ChannelKernels {
     index_t number(index_t channel) const { return numbers_[static_cast<std::size_t>(channel)]; }
 
   private:
+    void forget(const std::shared_ptr<Ready>& ready) {
+        std::erase_if(cache_->ready, [&](const auto& entry) { return entry.second == ready; });
+    }
+
     /// Loads a kernel and those of greater depths.
     static KernelFile load(const ImageRequest& request, const KernelSource& source,
                            const io::ImageMetadata& image, KernelRoom room,

@@ -42,11 +42,10 @@ class HostArrayRunner final : public Runner {
         const index_t arrays = array_bytes(problem);
         const index_t own = checked_add(arrays, caller_bytes(problem));
         if (own >= limit)
-            throw OutOfMemory(
-                sentence("the deconvolution's arrays take ", format_bytes(arrays),
-                         " and its images ", format_bytes(own - arrays), ", but the limit is ",
-                         format_bytes(limit + problem.reserved_host_bytes), ": raise it (",
-                         OptionName{"max_host_bytes"}, "), or choose acceleration none"));
+            throw OutOfMemory(message("the deconvolution's arrays take ", format_bytes(arrays),
+                                      " and its images ", format_bytes(own - arrays),
+                                      ", but the limit is ",
+                                      format_bytes(limit + problem.reserved_host_bytes)));
         // A convolver counts its input and output, which are arrays counted above.
         const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
                                          array_pair_bytes(problem));
@@ -199,11 +198,10 @@ std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& probl
         if (needed <= limit)
             return std::make_unique<HostPassRunner>(problem, layout, (*cpu)->info().name);
     }
-    throw OutOfMemory(sentence("the deconvolution with ", problem.psf_count(), " PSFs takes ",
-                               format_bytes(needed), " and its images ",
-                               format_bytes(caller_bytes(problem)), ", but the limit is ",
-                               format_bytes(limit_bytes(problem)), ": raise it (",
-                               OptionName{"max_host_bytes"}, "), or give fewer or smaller PSFs"));
+    throw OutOfMemory(message("the deconvolution with ", problem.psf_count(), " PSFs takes ",
+                              format_bytes(needed), " and its images ",
+                              format_bytes(caller_bytes(problem)), ", but the limit is ",
+                              format_bytes(limit_bytes(problem))));
 }
 
 std::unique_ptr<Runner> make_host_array_runner(const DeconvolutionProblem& problem,

@@ -159,7 +159,8 @@ CONVOLUME_API KernelNormalization parse_kernel_normalization(std::string_view);
 /// Parses the name of a KernelCenter::Kind, or an index "Z,Y,X".
 CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);
 /// Parses a number of bytes, such as "512M", "8GiB", "1.5GB" or "4096". K, M, G, T and KiB … are
-/// powers of 1024; KB … are powers of 1000. Throws InvalidArgument for other texts.
+/// powers of 1024; KB … are powers of 1000. A space may precede the unit. Throws InvalidArgument
+/// for other texts.
 /// @code{.cpp}
 /// assert(parse_byte_size("1.5GB") == 1'500'000'000);
 /// assert(format_bytes(parse_byte_size("1.5G")) == "1.50 GiB");
@@ -167,5 +168,10 @@ CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);
 CONVOLUME_API index_t parse_byte_size(std::string_view);
 /// Returns a text for people, such as "1.50 GiB".
 CONVOLUME_API std::string format_bytes(index_t bytes);
+/// Returns a text for an option that limits memory: whole units, and at least `bytes`.
+/// @code{.cpp}
+/// assert(format_limit(1'500'000) == "1465 KiB");
+/// @endcode
+CONVOLUME_API std::string format_limit(index_t bytes);
 
 }  // namespace convolume
