@@ -119,6 +119,7 @@ std::shared_ptr<const void> PlanCache::find(std::size_t hash,
         return nullptr;
     }
     ++hits_;
+    found->is_reused = true;
     entries_.splice(entries_.begin(), entries_, found);
     return found->plan;
 }
@@ -135,6 +136,7 @@ void PlanCache::keep(std::size_t hash, std::unique_ptr<AnyKey> key,
     entries_.push_front({hash, std::move(key), std::move(plan), all});
     bytes_.host += all.host;
     bytes_.gpu += all.gpu;
+    drop_unused(dropped);
     drop_excess(dropped);
 }
 
@@ -159,6 +161,18 @@ void PlanCache::drop_excess(Entries& dropped) {
                    (bytes_.gpu > most.gpu_bytes && entry.bytes.gpu > 0);
         },
         dropped);
+}
+
+// The choice is pseudorandom, so that of more kernels that take turns some are found again, and
+// then stay.
+void PlanCache::drop_unused(Entries& dropped) {
+    constexpr std::uint64_t most = 48;
+    std::uint64_t unused = 0;
+    for (const Entry& entry : entries_) unused += !entry.is_reused;
+    if (unused <= most) return;
+    const std::uint64_t chosen = 1 + mixed(0, static_cast<std::uint64_t>(misses_)) % most;
+    std::uint64_t number = unused;  // counts from the last entry to the first, which is new
+    drop([&](const Entry& entry) { return !entry.is_reused && --number == chosen; }, dropped);
 }
 
 PlanCacheLimits PlanCache::limits() {
@@ -217,6 +231,7 @@ void limit_plan_cache(const std::optional<index_t>& host_bytes,
 void clear_plan_cache() {
     PlanCache::instance().clear();
     if (const GpuBackend* const backend = gpu_backend()) backend->release_idle_memory();
+    system::return_freed_memory();
 }
 
 }  // namespace convolume

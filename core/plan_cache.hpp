@@ -108,6 +108,7 @@ class PlanCache {
         std::unique_ptr<AnyKey> key;
         std::shared_ptr<const void> plan;
         PlanBytes bytes;
+        bool is_reused = false;  ///< whether it was found since it was kept
     };
     using Entries = std::list<Entry>;
 
@@ -120,6 +121,9 @@ class PlanCache {
     template <class IsDropped>
     void drop(const IsDropped& is_dropped, Entries& dropped);
     void drop_excess(Entries& dropped);
+    /// Drops one of the objects that were never found again, if there are too many of them: a
+    /// caller whose kernels are all different would fill the memory with plans of no use.
+    void drop_unused(Entries& dropped);
     PlanCacheLimits limits();
 
     std::mutex mutex_;

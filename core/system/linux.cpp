@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
 #include <pthread.h>
 #include <sched.h>
@@ -26,6 +27,12 @@ int usable_processors() {
 
 index_t free_memory() {
     return 0;
+}
+
+void return_freed_memory() noexcept {
+#ifdef __GLIBC__
+    ::malloc_trim(0);
+#endif
 }
 
 int process_id() {

@@ -18,6 +18,9 @@ int usable_processors();
 /// alone (core/host_memory.cpp).
 index_t free_memory();
 
+/// Gives memory that the process has freed back to the system, as far as the C library keeps it.
+void return_freed_memory() noexcept;
+
 int process_id();
 
 /// Whether this process has more threads than the calling one; true if the system does not say.

@@ -38,6 +38,10 @@ index_t free_memory() {
     return static_cast<index_t>(std::min(memory.ullAvailPhys, memory.ullAvailPageFile));
 }
 
+void return_freed_memory() noexcept {
+    _heapmin();
+}
+
 int process_id() {
     return _getpid();
 }

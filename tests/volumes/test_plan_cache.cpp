@@ -177,6 +177,23 @@ TEST_CASE("the plan that was used least recently is dropped first") {
     CHECK_THROWS_AS(limit_plan_cache(-1, 0), InvalidArgument);
 }
 
+TEST_CASE("plans that are never found again do not fill the cache") {
+    const EmptyCache cache({index_t{1} << 40, 0});
+    Random random(test_seed("plan cache unused"), 0);
+    std::vector<Volume> kernels;
+    for (int n = 0; n < 300; ++n) kernels.push_back(random_volume(random, {3, 3, 3}));
+    const auto plan = [&](int n) {
+        cached_convolver({4, 20, 24}, kernels[static_cast<std::size_t>(n)].view(), {}, on_cpu());
+    };
+    for (int n = 0; n < 300; ++n) plan(n);
+    CHECK(plan_cache_info().plans == 48);
+    // Kernels that take turns are all kept after some rounds.
+    clear_plan_cache();
+    for (int round = 0; round < 20; ++round)
+        for (int n = 0; n < 100; ++n) plan(n);
+    CHECK(plan_cache_info().plans == 100);
+}
+
 TEST_CASE("threads share plans") {
     const EmptyCache cache({64 * mebi, 0});
     const std::uint64_t seed = test_seed("plan cache threads");
