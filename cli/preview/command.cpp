@@ -106,6 +106,20 @@ std::string caption_of(const io::ImageMetadata& image, const PreviewRequest& req
                                     : message(", plane ", *request.plane));
 }
 
+/// Stretches the shorter side of an image without voxel sizes that is longer than a picture can
+/// show true to scale, such as a bank of signals.
+void stretch_short_side(const io::ImageMetadata& image, PreviewStack& stack) {
+    constexpr double most_aspect = 8;
+    if (stack.unit == "µm") return;
+    const auto height = static_cast<double>(image.shape.y);
+    const auto width = static_cast<double>(image.shape.x);
+    const double factor = std::max(height, width) / (most_aspect * std::min(height, width));
+    if (factor <= 1) return;
+    stack.step[height < width ? 1 : 2] = factor;
+    stack.captions.back() += message("; drawn ", format_number(factor, 2), " times as ",
+                                     height < width ? "high" : "wide");
+}
+
 PreviewStack load(const Console& console, const std::string& title, const std::string& path,
                   const PreviewRequest& request) {
     const auto reader = io::open_image(path, {.stack = request.stack});
@@ -127,6 +141,7 @@ PreviewStack load(const Console& console, const std::string& title, const std::s
         stack.channels.push_back(std::move(channel));
     }
     set_sample_distances(metadata, stack);
+    stretch_short_side(metadata, stack);
     if (request.style.bar_length_um && stack.unit != "µm")
         throw InvalidArgument(message("--scale-bar is a length, but \"", path,
                                       "\" has no voxel size; set it by convolume convert --voxel, "

@@ -214,7 +214,8 @@ class StackColumn {
 
     /// Draws a scale bar into the lower right corner of the first panel.
     void draw_scale_bar(Drawing& drawing, int right, int bottom) const {
-        const double pixels_per_unit = zoom_ / smallest_step(stack_);
+        const double samples_per_unit = stack_.unit == "µm" ? 1 : stack_.step[2];
+        const double pixels_per_unit = zoom_ * samples_per_unit / smallest_step(stack_);
         const bool chosen = style_.bar_length_um && !stack_.own_zoom;
         const double length =
             chosen ? *style_.bar_length_um : round_length(0.3 * sizes_.x / pixels_per_unit);

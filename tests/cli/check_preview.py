@@ -122,6 +122,15 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("rgb.tif", rgb, photometric="rgb")
     check(panel_color("rgb.tif") == light((half, RED), (part, GREEN), (third, BLUE)), "RGB")
 
+    # Long arrays without voxel sizes, such as banks of signals, are stretched until they can be seen.
+    np.save("signals.npy", np.ones((33, 20000), np.float32) * np.arange(33)[:, None] % 2)
+    np.save("columns.npy", np.ones((20000, 33), np.float32))
+    for name, axis in (("signals.npy", 0), ("columns.npy", 1)):
+        run(name, "-o", "p.png", "--overwrite", "--limits", "0,1", "--scale-bar", "off")
+        rows, columns = np.nonzero((read_png("p.png") == 255).all(-1))
+        extents = [np.ptp(rows) + 1, np.ptp(columns) + 1]
+        check(extents[axis] >= 100 and extents[1 - axis] > 800, name, "is drawn in", extents, "pixels")
+
     # Wrong options are refused.
     out = ["-o", "new.png"]
     run("three.ome.tif", *out, "--lut", "red,green,blue,cyan", status=2, names="--lut")
