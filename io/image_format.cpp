@@ -9,6 +9,7 @@
 #include "convolume/error.hpp"
 #include "io/image_file.hpp"
 #include "io/raw_file.hpp"
+#include "io/signal/file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
@@ -148,6 +149,10 @@ std::optional<ImageFormat> written_format(const std::string& path) {
 void refuse_unknown_content(const std::string& path) {
     const std::string head = RawFile(path).head(head_bytes);
     const std::string_view foreign = foreign_format(head);
+    if (begins_as_wav(head))
+        throw BadData(message(path,
+                              " is a WAV file, which holds signals and no image; use a command "
+                              "for signals, such as convolume filter, or read it with SciPy"));
     if (!foreign.empty())
         throw BadData(message(path, " is ", foreign,
                               ", which is not read; convert it, for example with Fiji"));

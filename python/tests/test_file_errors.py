@@ -128,3 +128,10 @@ def test_process(tmp_path):
     shutil.rmtree(tmp_path / "a.zarr")
     with pytest.raises(convolume.BlocksFailed, match="is gone"):
         convolume.process(image, tmp_path / "c.zarr", "convolve", kernel=kernel, device="cpu")
+
+
+def test_signals_are_no_image(tmp_path):
+    wavfile = pytest.importorskip("scipy.io.wavfile")
+    wavfile.write(tmp_path / "a.wav", 8000, np.zeros(100, np.int16))
+    with pytest.raises(convolume.BadData, match="is a WAV file, which holds signals and no image; use a command for"):
+        convolume.open(tmp_path / "a.wav")
