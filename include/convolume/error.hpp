@@ -18,7 +18,8 @@
 namespace convolume {
 
 /// A text to which values are appended with operator<<. If memory is refused it throws
-/// std::bad_alloc, while other streams drop the rest of the text.
+/// std::bad_alloc, while other streams drop the rest of the text. Numbers have up to 12 digits, so
+/// that a sentence is true of the number that it shows.
 /// @code{.cpp}
 /// TextStream text;
 /// text << "axis " << 2 << " is empty";
@@ -26,7 +27,11 @@ namespace convolume {
 /// @endcode
 class TextStream : public std::ostringstream {
   public:
-    TextStream() { exceptions(std::ios_base::badbit); }
+    TextStream() {
+        constexpr int most_digits = 12;
+        precision(most_digits);
+        exceptions(std::ios_base::badbit);
+    }
 };
 
 /// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`. Throws

@@ -106,7 +106,7 @@ def check_rates():
     facts = json.loads(run(["music.wav", "--rate", "48000", "--dry-run", "--json"]).stdout)
     check(facts["plan"] == {"up": 160, "down": 147, "taps": 3201}, facts)
     check(facts["output"]["shape"] == [2, 48000] and facts["input"]["rate_hz"] == 44100, facts)
-    refused(["music.wav", "a.wav", "--rate", "48000.00001"], "multiple of 0.001 Hz")
+    refused(["music.wav", "a.wav", "--rate", "48000.00001"], "48000.00001 Hz is no multiple of 0.001 Hz")
     refused(["music.wav", "a.wav", "--rate", "48000.001"], "to 48000.001 Hz is a factor of", "choose a rate")
     refused(["music.wav", "a.wav", "--rate", "0"], "above 0 Hz")
 
