@@ -43,11 +43,12 @@ def refuse_difference(before: Mapping[str, Any], now: Mapping[str, Any], where: 
     if difference is None:
         return
     path, old, new = difference
-    name = _NAMES.get(path[-1], path[-1])
+    member = str(path[-1])
+    name = _NAMES.get(member, member)
     channel = f" of channel {path[path.index('channels') + 1]}" if "channels" in path else ""
     cure = "give the same options, or another target"
-    if path[-1] in _HASHES:
-        raise InvalidArgument(f"{where} was begun with another {_HASHES[path[-1]]}{channel} than it is now asked for: "
+    if member in _HASHES:
+        raise InvalidArgument(f"{where} was begun with another {_HASHES[member]}{channel} than it is now asked for: "
                               f"{cure}")
     raise InvalidArgument(f"{where} was begun {_with(name, old)} and is now asked for {_with(name, new)}: {cure}")
 

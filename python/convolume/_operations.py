@@ -350,8 +350,8 @@ class Deconvolution(Operation):
         core = self.deconvolver(shape)._cores[0]
         blur = Convolver(core.plan_facts["object"], self.psf, executions=100, **self._plans.run)
         named = {name: self.options[name] for name in ("method", "iterations") if name in self.options}
-        iterations = _core.resolved(_core.DeconvolveOptions(**named), 1).iterations
-        return None if iterations is None else 2 * iterations * blur.plan.seconds
+        iterations: Any = _core.resolved(_core.DeconvolveOptions(**named), 1).iterations
+        return None if iterations is None else 2 * int(iterations) * blur.plan.seconds
 
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         with without_warnings():  # the shape of a block says nothing about the image

@@ -15,7 +15,7 @@ from ._arrays import readable, writable
 from ._errors import BadData, InvalidArgument, warn
 from ._files import Path, open_quietly
 from ._image import Image
-from ._options import center_of, defaults_of, triple_of, with_keywords
+from ._options import defaults_of, triple_of, whole_numbers, with_keywords
 from ._run import Progress, progress_bar, thread_count
 
 Length = float | str  # a number in µm, or a text with a unit
@@ -310,7 +310,9 @@ def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[
     taps = readable(kernel, "the kernel")
     if taps.ndim != 3:
         raise InvalidArgument(f"a kernel of {taps.ndim} dimensions where 3 are resampled")
-    middle = tuple(n // 2 for n in taps.shape) if center is None else tuple(center_of(center, 3))
+    middle = [n // 2 for n in taps.shape] if center is None else whole_numbers(center, "center")
+    if len(middle) != 3:
+        raise InvalidArgument(f"center has {len(middle)} numbers: give its index along z, y and x")
     values, new_middle = _core.resample_kernel(taps, middle, _spacing(spacing), _spacing(to_spacing))
     return values, tuple(new_middle)
 
