@@ -21,7 +21,7 @@ from ._convolve import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
-from ._options import Origin, boundary_name, defaults_of, with_keywords
+from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, with_keywords
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -181,7 +181,7 @@ class Convolution(Operation):
         if self.boundary not in ("zero", "constant", "nearest", "reflect", "mirror", "wrap"):
             raise InvalidArgument(f"there is no boundary '{boundary}': choose zero, constant, nearest, reflect, mirror "
                                   "or wrap")
-        self.cval = _checked_cval(options.get("cval", 0.0)) if self.boundary == "constant" else 0.0
+        self.cval = _checked_cval(options.get("cval", 0.0), self.boundary)
         self.image_type = readable(np.empty(0, image_type), "the image").dtype
         double = is_double(self.image_type, self.kernel.dtype)
         complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
@@ -232,7 +232,8 @@ class Convolution(Operation):
         return BlockResult(result, done.clamped_low, done.clamped_high, nonfinite)
 
 
-def _checked_cval(cval: float) -> float:
+def _checked_cval(cval: float, boundary: str | None) -> float:
+    refuse_unused_cval(cval, boundary)
     if not math.isfinite(cval):
         raise InvalidArgument(f"cval is {cval}: give a finite value outside the image")
     return float(cval)
@@ -419,7 +420,7 @@ class Function(Operation):
         self.name = getattr(function, "__qualname__", type(function).__qualname__)
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
         self.boundary: str | None = boundary_name(options.get("boundary", "nearest"))
-        self.cval = _checked_cval(options.get("cval", 0.0))
+        self.cval = _checked_cval(options.get("cval", 0.0), self.boundary)
         self.nan = _checked_policy(options.get("nan", "propagate"), self.name)
         natural = "float32" if image_type.kind in "iub" else np.dtype(image_type).name
         self.dtype = result_type(options.get("dtype"), natural)

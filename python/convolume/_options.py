@@ -84,6 +84,12 @@ def boundary_name(boundary: str) -> str:
     return _BOUNDARIES.get(boundary, boundary)
 
 
+def refuse_unused_cval(cval: float, boundary: str | None) -> None:
+    """Refuses a value outside the image that a boundary does not use."""
+    if cval != 0 and boundary != "constant":
+        raise InvalidArgument(f"cval is for boundary='constant', and the boundary is '{boundary}': leave it out")
+
+
 # NumPy's words for boundaries.
 _PADDINGS: dict[str, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
 

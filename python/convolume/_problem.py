@@ -20,6 +20,7 @@ from ._options import (
     boundary_name,
     center_of,
     defaults_of,
+    refuse_unused_cval,
     triple_of,
     whole_numbers,
 )
@@ -153,13 +154,11 @@ class Problem:
         own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
         cval = float(own.pop("cval", 0.0))
         own["boundary"] = boundary_name(own.get("boundary", "zero"))
+        refuse_unused_cval(cval, own["boundary"])
         if own["boundary"] == "constant":
             if math.isfinite(cval) and own["precision"] == "float32" and abs(cval) > np.finfo(np.float32).max:
                 raise InvalidArgument(f"cval is {cval:g}, which float32 does not hold: take precision='float64'")
             own["boundary"] = f"constant:{cval!r}"
-        elif cval != 0:
-            raise InvalidArgument(f"cval is for boundary='constant', and the boundary is '{own['boundary']}': leave it "
-                                  "out")
         own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
         own["max_host_mem"] = byte_size(own.get("max_host_mem"))
         return _core.Options(**own)

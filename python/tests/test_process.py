@@ -82,12 +82,13 @@ def test_default_sizes():
 @pytest.mark.parametrize("boundary", ["zero", "constant", "nearest", "reflect", "mirror", "wrap"])
 @pytest.mark.parametrize("origin", ["middle", "scipy", "peak", (2, 0, 5)])
 def test_convolution_as_of_the_whole(tmp_path, source, image, kernel, boundary, origin):
-    report = convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=kernel, boundary=boundary, cval=7.5,
+    outside = {"cval": 7.5} if boundary == "constant" else {}
+    report = convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=kernel, boundary=boundary, **outside,
                                origin=origin, device="cpu", **GRID)
     assert report.done == 3 * 3 * 2 and report.finished
     result = convolume.open(tmp_path / "b.zarr")
     assert result.spacing == pytest.approx((0.5, 0.1, 0.1)) and result.dtype == np.float32
-    assert_close(result, convolume.convolve(image, kernel, boundary=boundary, cval=7.5, origin=origin, device="cpu"))
+    assert_close(result, convolume.convolve(image, kernel, boundary=boundary, **outside, origin=origin, device="cpu"))
 
 
 @pytest.mark.parametrize("boundary", ["nearest", "reflect", "mirror", "wrap"])
