@@ -51,22 +51,6 @@ void check_aperture(double na, const char* what, double index) {
                                       index, ": lower the one or raise the other"));
 }
 
-/// Refuses a depth and layers that differ from the defaults, if a model has no layers.
-void refuse_layers(const PsfOptions& options) {
-    const Objective& lens = options.objective;
-    const Objective usual;
-    const std::pair<const char*, bool> given[] = {
-        {"a depth of the source", options.depth_um != PsfOptions().depth_um},
-        {"a thickness of the immersion layer", lens.ti0_um != usual.ti0_um},
-        {"a thickness of the cover glass",
-         lens.tg_um != usual.tg_um || lens.tg0_um != usual.tg0_um}};
-    for (const auto& [what, is_given] : given)
-        if (is_given)
-            throw InvalidArgument(message(what, " was given, which plays no part in the model ",
-                                          to_string(options.model),
-                                          ": leave it out or choose another model"));
-}
-
 void refuse_unused(const std::optional<double>& value, const char* what, const char* modality) {
     if (value)
         throw InvalidArgument(message(what, " was given, which plays no part in the modality ",
@@ -150,10 +134,8 @@ void check_lens(const PsfOptions& options) {
     check_illumination(options);
     check_index("the immersion medium", lens.ni);
     check_aperture(lens.na, "the immersion medium", lens.ni);
-    if (!has_layers(options.model)) {
-        refuse_layers(options);
-        return;
-    }
+    if (!has_layers(options.model)) return;
+
     check_index("the sample", lens.ns);
     check_index("the cover glass", lens.ng);
     check_index("the design's immersion medium", lens.ni0);

@@ -89,8 +89,6 @@ def test_objects_that_live_at_exit_are_not_reported():
     (lambda: convolume.channelize(ANALYTIC, 8, prototype=np.ones(32), taps_per_channel=3), "taps_per_channel is for"),
     (lambda: convolume.filter_bank(np.ones(50), np.ones((2, 5)), mode="full", span=(0, 10)), "mode and span"),
     (lambda: convolume.make_psf(**OPTICS, channel=1), "channel chooses"),
-    (lambda: convolume.make_psf(**OPTICS, depth=3, model="born-wolf"),
-     "a depth of the source was given, which plays no part in the model"),
     (lambda: convolume.save("a.tif", IMAGE, zarr_format=2), "leave zarr_format out"),
     (lambda: convolume.process(IMAGE, "a.zarr", "convolve", kernel=KERNEL, level=1), "level says how a file is")])
 def test_options_without_a_use_are_refused(call, name):
