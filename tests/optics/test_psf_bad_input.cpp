@@ -33,7 +33,7 @@ TEST_CASE("impossible options are refused in one sentence that names them") {
     CHECK(contains(refusal([](O& o) { o.objective.na = std::nan(""); }), "aperture is nan"));
     CHECK(contains(refusal([](O& o) { o.wavelength_um = -0.5; }), "wavelength is -0.5 µm"));
     CHECK(contains(refusal([](O& o) { o.wavelength_um = 520; }), "wavelength is 520 µm"));
-    CHECK(contains(refusal([](O& o) { o.depth_um = 2e6; }), "depth of the source is 2e+06"));
+    CHECK(contains(refusal([](O& o) { o.depth_um = 2e6; }), "depth of the source is 2000000"));
     CHECK(contains(refusal([](O& o) { o.voxel.z_um = -1; }), "voxel size along z is -1"));
     CHECK(contains(refusal([](O& o) { o.depth_um = -1; }), "depth of the source is -1"));
     CHECK(contains(refusal([](O& o) { o.objective.tg_um = -1; }), "thickness of the cover glass"));
