@@ -3,6 +3,8 @@
 // the names and defaults that users see. The library's errors become the classes of
 // convolume/_errors.py, which are also usual errors of Python: ValueError, MemoryError, OSError,
 // RuntimeError.
+#include <new>
+
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "convolume/error.hpp"
@@ -78,6 +80,8 @@ void translate(const std::exception_ptr& thrown, void*) {
         raise("Cancelled", sentence_of(error));
     } catch (const Error& error) {
         raise("Error", sentence_of(error));
+    } catch (const std::bad_alloc&) {
+        raise("OutOfMemory", "the system refused memory: ask for less, or free some");
     }
 }
 

@@ -200,7 +200,7 @@ class Image(ArrayOperators):
                                  "others")
             try:
                 return self._array[key]
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, MemoryError) as error:
                 raise IndexError(f"no index of an image: {error}") from None
         if self._array is None:
             values = self._read([_box_of(one) for one in picked])[tuple(map(_index_in_box, picked))]

@@ -322,6 +322,8 @@ def work(seed, skip, only):
         for _ in range(draw.choice([1, 1, 1, 2, 3])):
             key = draw.choice(sorted(usual) if usual and draw.random() < 0.3 else keywords)
             arguments[key] = odd_value(draw)
+            if key in ("iterations", "num_iter") and isinstance(arguments[key], int | np.integer):
+                arguments[key] = min(int(arguments[key]), 3)  # many iterations take long, as they should
             if key in usual and key in ("path", "target", "source"):
                 arguments[key] = usual[key] if draw.random() < 0.5 else arguments[key]
         text = f"{name}(" + ", ".join(f"{k}={short(v)}" for k, v in arguments.items() if usual.get(k) is not v) + ")"
