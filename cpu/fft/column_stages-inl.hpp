@@ -20,8 +20,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
-template <index_t width, class Real>
-void transform(const ColumnStages<Real>& arguments) {
+template <class Real>
+StageTarget target_of(const ColumnTransform<Real>& transform) {
+    if (transform.target_tile != nullptr) return StageTarget::tile;
+    return transform.lines != nullptr ? StageTarget::line : StageTarget::columns;
+}
+
+// Transforms `width` columns with vectors of type D, one for each type: on some processors, both
+// widths have the same vectors.
+template <class D, class Real>
+void transform(D d, index_t width, const ColumnStages<Real>& arguments) {
     const ColumnTransform<Real>& columns = arguments.transform;
     const Real* from = columns.source_tile != nullptr ? columns.source_tile : columns.source;
     Real* to = arguments.scratch;
@@ -34,46 +42,48 @@ void transform(const ColumnStages<Real>& arguments) {
         const index_t m = rest / radix;
         const bool last = m == 1;
         if (last) to = columns.target_tile != nullptr ? columns.target_tile : columns.target;
-        const RadixStage<Real> radix_stage{columns, stage == 0, last, s, m, twiddles, from, to};
+        const StageCase stage_case{stage == 0 && columns.source_tile == nullptr,
+                                   last ? target_of(columns) : StageTarget::next_stage};
+        const RadixStage<Real> radix_stage{columns, stage_case, s, m, twiddles, from, to};
         switch (radix) {
             case 1:
-                run_radix_stage<1, width>(radix_stage);
+                run_radix_stage<1>(d, width, radix_stage);
                 break;
             case 2:
-                run_radix_stage<2, width>(radix_stage);
+                run_radix_stage<2>(d, width, radix_stage);
                 break;
             case 3:
-                run_radix_stage<3, width>(radix_stage);
+                run_radix_stage<3>(d, width, radix_stage);
                 break;
             case 4:
-                run_radix_stage<4, width>(radix_stage);
+                run_radix_stage<4>(d, width, radix_stage);
                 break;
             case 5:
-                run_radix_stage<5, width>(radix_stage);
+                run_radix_stage<5>(d, width, radix_stage);
                 break;
             case 6:
-                run_radix_stage<6, width>(radix_stage);
+                run_radix_stage<6>(d, width, radix_stage);
                 break;
             case 7:
-                run_radix_stage<7, width>(radix_stage);
+                run_radix_stage<7>(d, width, radix_stage);
                 break;
             case 9:
-                run_radix_stage<9, width>(radix_stage);
+                run_radix_stage<9>(d, width, radix_stage);
                 break;
             case 10:
-                run_radix_stage<10, width>(radix_stage);
+                run_radix_stage<10>(d, width, radix_stage);
                 break;
             case 11:
-                run_radix_stage<11, width>(radix_stage);
+                run_radix_stage<11>(d, width, radix_stage);
                 break;
             case 12:
-                run_radix_stage<12, width>(radix_stage);
+                run_radix_stage<12>(d, width, radix_stage);
                 break;
             case 13:
-                run_radix_stage<13, width>(radix_stage);
+                run_radix_stage<13>(d, width, radix_stage);
                 break;
             default:
-                run_radix_stage<8, width>(radix_stage);
+                run_radix_stage<8>(d, width, radix_stage);
         }
         twiddles += 2 * m * (radix - 1);
         s *= radix;
@@ -81,6 +91,13 @@ void transform(const ColumnStages<Real>& arguments) {
         from = to;
         std::swap(to, other);
     }
+}
+
+// Transforms `width` columns.
+template <int width, class Real>
+void transform(const ColumnStages<Real>& arguments) {
+    const hn::CappedTag<Real, static_cast<std::size_t>(lanes_of<width, Real>)> d;
+    transform(d, width, arguments);
 }
 
 // The tile of each line is at the begin of the scratch memory.

@@ -6,20 +6,32 @@
 
 namespace convolume::cpu {
 
+/// Where a radix stage stores its results: in a tile that the next stage reads, in the columns of
+/// the target, in a line of the target, or in the tile of the target.
+enum class StageTarget { next_stage, columns, line, tile };
+
+/// What a stage reads, columns of the source or a tile, and what it writes.
+struct StageCase {
+    bool from_columns;
+    StageTarget target;
+};
+/// The same, known to the compiler.
+template <bool reads_columns, StageTarget stored>
+struct FixedCase {
+    static constexpr bool from_columns = reads_columns;
+    static constexpr StageTarget target = stored;
+};
+
 /// A radix stage: `s` results of earlier stages lie side by side, and length `m` remains after the
-/// stage. A first stage reads the source of `transform`, a last one writes its target.
+/// stage. Only first stages read columns.
 template <class Real>
 struct RadixStage {
     const ColumnTransform<Real>& transform;
-    bool first, last;
+    StageCase stage_case;
     index_t s, m;
     const Real* twiddles;
     const Real* from;
     Real* to;
 };
-
-/// Where a radix stage stores its results: in a tile that the next stage reads, in the columns of
-/// the target, in a line of the target, or in the tile of the target.
-enum class StageTarget { next_stage, columns, line, tile };
 
 }  // namespace convolume::cpu
