@@ -239,12 +239,8 @@ class DiffSteps : public RunSteps {
             first_->read_box(boxes_->t(item), boxes_->c(item), box, samples);
             load_values(samples, a_, begin_of(values, box.shape()));
             ChannelDifference& channel = channels_[static_cast<std::size_t>(boxes_->c(item))];
-            const double* const all = values.elements<double>();
-            for (index_t i = 0; i < element_count(box.shape()); ++i) {
-                if (!std::isfinite(all[i])) continue;
-                channel.low = std::min(channel.low, all[i]);
-                channel.high = std::max(channel.high, all[i]);
-            }
+            extend_range(values.elements<double>(), element_count(box.shape()), channel.low,
+                         channel.high);
             context.progress(0.25 * static_cast<double>(item + 1) /
                              static_cast<double>(boxes_->count()));
         }

@@ -152,6 +152,14 @@ ImageDifference compare_rows(const BoxPair& box, index_t z, index_t begin, index
 
 }  // namespace
 
+void extend_range(const double* samples, index_t count, double& low, double& high) {
+    for (index_t i = 0; i < count; ++i) {
+        if (!std::isfinite(samples[i])) continue;
+        low = std::min(low, samples[i]);
+        high = std::max(high, samples[i]);
+    }
+}
+
 void ImageDifference::add(const ImageDifference& later) {
     samples += later.samples;
     different += later.different;

@@ -43,6 +43,9 @@ struct ImageDifference {
     std::optional<double> ssim() const;
 };
 
+/// Extends the range from `low` to `high` so that it includes the finite samples.
+void extend_range(const double* samples, index_t count, double& low, double& high);
+
 /// A box of two images as float64 samples in C order.
 struct BoxPair {
     const double* first;

@@ -13,6 +13,7 @@
 #include "cli/files/result_output.hpp"
 #include "cli/images/image_steps.hpp"
 #include "cli/picture/gray_png.hpp"
+#include "cli/project/reduction.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -21,8 +22,6 @@
 namespace convolume::cli {
 
 namespace {
-
-enum class ProjectionKind { max, mean, sum };
 
 constexpr std::pair<const char*, ProjectionKind> projections[] = {
     {"max", ProjectionKind::max}, {"mean", ProjectionKind::mean}, {"sum", ProjectionKind::sum}};
@@ -40,86 +39,6 @@ ProjectionKind parse_kind(std::string_view option, const std::string& text) {
 struct ProjectRequest : ImageFiles {
     int axis = 0;
     ProjectionKind by = ProjectionKind::max;
-};
-
-/// Returns the extents of `shape` without `axis`: one plane, whose rows are the slower remaining
-/// axis and whose columns are the faster one, as in NumPy.
-Shape3 without_axis(const Shape3& shape, int axis) {
-    if (axis == 0) return {1, shape.y, shape.x};
-    return {1, shape.z, axis == 1 ? shape.x : shape.y};
-}
-
-/// The projection of a region of a volume, to which samples are added box by box, in float64. A NaN
-/// along the axis makes the result NaN, as in NumPy.
-class Reduction {
-  public:
-    /// `box` and `region` have the largest extents that are added and projected at a time.
-    Reduction(const ProjectRequest& request, const Shape3& box, const Shape3& region)
-        : request_(request),
-          samples_(box, PixelType::float64),
-          values_(without_axis(region, request.axis), PixelType::float64) {}
-
-    /// Begins the projection of a region with these extents.
-    void begin(const Shape3& region) {
-        region_ = region;
-        std::fill_n(values_.elements<double>(), element_count(without_axis(region, request_.axis)),
-                    is_max() ? -std::numeric_limits<double>::infinity() : 0);
-    }
-
-    /// Adds a box at an offset in the region.
-    void add(const ConstImageView& box, const Index3& offset) {
-        const ImageView samples = subview(samples_.view(), {{0, 0, 0}, box.shape});
-        static_cast<void>(convert_pixels(box, samples));
-        // The region without the axis has the memory layout of the result.
-        Shape3 flat = region_;
-        flat[request_.axis] = 1;
-        Index3 strides = contiguous_strides(flat);
-        strides[request_.axis] = 0;
-        for (index_t z = 0; z < box.shape.z; ++z)
-            for (index_t y = 0; y < box.shape.y; ++y) {
-                const auto* row = static_cast<const double*>(samples.at(z, y, 0));
-                double* result = values_.elements<double>() + (offset.z + z) * strides.z +
-                                 (offset.y + y) * strides.y;
-                add_row(row, box.shape.x, result, strides.x);
-            }
-    }
-
-    /// Returns the projection, which is not rounded.
-    ConstImageView result() {
-        const Shape3 shape = without_axis(region_, request_.axis);
-        auto* const values = values_.elements<double>();
-        if (request_.by == ProjectionKind::mean)
-            std::transform(values, values + element_count(shape), values, [&](double sum) {
-                return sum / static_cast<double>(region_[request_.axis]);
-            });
-        return {values, PixelType::float64, shape, contiguous_strides(shape)};
-    }
-
-  private:
-    /// Adds the samples of a row to results at a distance of 1 or 0. Compilers vectorize the loops
-    /// of distance 1.
-    void add_row(const double* row, index_t samples, double* result, index_t distance) const {
-        if (distance == 0) {
-            double one = *result;
-            for (index_t x = 0; x < samples; ++x)
-                if (!is_max())
-                    one += row[x];
-                else if (row[x] > one || std::isnan(row[x]))
-                    one = row[x];
-            *result = one;
-        } else if (is_max()) {
-            for (index_t x = 0; x < samples; ++x)
-                result[x] = row[x] > result[x] || std::isnan(row[x]) ? row[x] : result[x];
-        } else {
-            for (index_t x = 0; x < samples; ++x) result[x] += row[x];
-        }
-    }
-    bool is_max() const { return request_.by == ProjectionKind::max; }
-
-    const ProjectRequest& request_;
-    Volume samples_;  ///< samples of a box
-    Volume values_;
-    Shape3 region_;
 };
 
 // Number of samples of a box, whose float64 values take 8 MiB.
@@ -206,7 +125,7 @@ class ProjectSteps : public ImageSteps {
             writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
         else
             writer_ = io::create_image(request_.output, output_metadata_, request_.create);
-        Reduction reduction(request_, box_, region_);
+        Reduction reduction(request_.axis, request_.by, box_, region_);
         stored_ = Volume(without_axis(region_, request_.axis), output_metadata_.type);
         Volume samples(box_, input_metadata_.type);
         for (index_t frame = 0; frame < input_metadata_.frames; ++frame)
