@@ -38,6 +38,24 @@ function(convolume_room room)
     set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_links ${arg_LINK})
 endfunction()
 
+# convolume_optimize_little(<target>): compiles code that runs once for each command or file. Full
+# optimization would take half as long again, and is not noticed.
+function(convolume_optimize_little target)
+    set(optimized $<OR:$<CONFIG:Release>,$<CONFIG:RelWithDebInfo>>)
+    target_compile_options(${target} PRIVATE
+        $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,${optimized}>:-O1>)
+endfunction()
+
+# convolume_instruction_set_sources(<source>…): names sources that are compiled once for each instruction
+# set, or once for this machine's (CONVOLUME_CPU_TARGETS).
+function(convolume_instruction_set_sources)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(CONVOLUME_CPU_TARGETS STREQUAL "native")
+        set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -march=native)
+        set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS HWY_COMPILE_ONLY_STATIC)
+    endif()
+endfunction()
+
 # Generates the header version.hpp with the project's version.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.hpp.in
     ${PROJECT_BINARY_DIR}/include/convolume/version.hpp @ONLY)

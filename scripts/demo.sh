@@ -6,7 +6,8 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 scripts/install_packages.sh build
-cmake -B build/demo -G Ninja
+# Vector code is for this machine alone, which takes a third less time than for all machines.
+cmake -B build/demo -G Ninja -DCONVOLUME_CPU_TARGETS=native
 cmake --build build/demo
 PATH=$root/build/demo/cli:$PATH
 mkdir -p demo
