@@ -38,4 +38,4 @@ def run(program, folder):
     # The program imports the package that the tests have imported.
     paths = [str(Path(convolume.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run([sys.executable, "-P", str(program)], cwd=folder, capture_output=True, text=True, check=False,
-                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+                          timeout=600, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

@@ -108,7 +108,7 @@ def test_interrupted(tmp_path, source, kernel, number):
         time.sleep(0.02)
     time.sleep(0.5)
     process.send_signal(number)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=300)[1]
     assert process.returncode == 130, errors
     assert errors == "convolume: error: interrupted; blocks that are done stay, --resume goes on\n"
     assert not convolume.process_status(target)["writers"]

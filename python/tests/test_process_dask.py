@@ -40,9 +40,9 @@ def test_a_lost_scheduler(tmp_path, source, image, kernel):
                                  stderr=subprocess.DEVNULL)
     worker = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file",
                                tmp_path / "scheduler.json", "--nthreads", "1", "--no-dashboard", "--death-timeout",
-                               "10"], stderr=subprocess.DEVNULL)
+                               "60"], stderr=subprocess.DEVNULL)
     try:
-        client = distributed.Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout="30s")
+        client = distributed.Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout="120s")
         client.wait_for_workers(1)
 
         def kill_after_some(line):

@@ -249,7 +249,7 @@ def test_killed_at_random_moments(kind, kills):
     if kind == "workers":
         pytest.importorskip("distributed")
     run = subprocess.run([sys.executable, HERE / "kill_workers.py", kind, str(kills), str(int(time.time()))],
-                         capture_output=True, text=True, timeout=200)
+                         capture_output=True, text=True, timeout=1000)
     assert run.returncode == 0, run.stderr
     print(run.stdout)  # the output has the seed
     facts = json.loads(run.stdout)

@@ -48,7 +48,7 @@ class Runs:
 
     def run(self, name, **environment):
         process = self.start(name, **environment)
-        output, error = process.communicate(timeout=120)
+        output, error = process.communicate(timeout=600)
         return subprocess.CompletedProcess(process.args, process.returncode, output, error)
 
     def contents(self, name):

@@ -52,7 +52,7 @@ def commands():
 
 def run(arguments, **faults):
     return subprocess.run([command, *arguments, "-q"] if arguments[0] not in ("info",) else [command, *arguments],
-                          capture_output=True, text=True, timeout=120,
+                          capture_output=True, text=True, timeout=600,
                           env={**os.environ, "OMP_NUM_THREADS": "2", "LD_PRELOAD": library, **faults})
 
 

@@ -58,7 +58,7 @@ def run(name, place, device="gpu", **faults):
     begin = time.monotonic()
     try:
         done = subprocess.run([command, *arguments, "-o", output, "--overwrite", "-q", "--device", device],
-                              capture_output=True, text=True, timeout=60, env={**os.environ, **settings})
+                              capture_output=True, text=True, timeout=300, env={**os.environ, **settings})
     except subprocess.TimeoutExpired:
         return None, "no end within 60 s", None, [], 60
     left = sorted(os.listdir(place))

@@ -33,7 +33,7 @@ def start(number, *options):
 
 def finish(process):
     try:
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

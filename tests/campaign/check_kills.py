@@ -57,7 +57,7 @@ for sent, count in counts.items():
         time.sleep(chance.random() * 1.1 * seconds[name])
         caught = handles_signal(process, sent)
         process.send_signal(sent)
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=600)
         where = f"{sent.name} {number} of seed {seed}, {name}"
         too_early = sent == signal.SIGINT and process.returncode == -sent and not caught
         ends[f"{sent.name}: {process.returncode}{' before main' if too_early else ''}"] += 1

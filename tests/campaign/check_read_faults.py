@@ -45,7 +45,7 @@ def make_files():
 def run(arguments, file, after, fault):
     faults = {"LD_PRELOAD": library, "CONVOLUME_FAULT_FILE": file, "CONVOLUME_FAULT_AFTER": str(after),
               "CONVOLUME_FAULT": fault}
-    return subprocess.run([command, *arguments, "-q", "--overwrite"], capture_output=True, text=True, timeout=60,
+    return subprocess.run([command, *arguments, "-q", "--overwrite"], capture_output=True, text=True, timeout=300,
                           env={**os.environ, **faults})
 
 

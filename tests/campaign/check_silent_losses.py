@@ -23,7 +23,7 @@ failures = []
 
 
 def run(*arguments):
-    return subprocess.run([command, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([command, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def expect(right, what, done=None):

@@ -95,7 +95,7 @@ for kind, name, content in small_files():
         checked += 1
         begin = time.monotonic()
         try:
-            done = subprocess.run([command, *arguments], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([command, *arguments], capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
             failures.append(f"{' '.join(arguments)}: more than a minute")
             continue

@@ -45,7 +45,7 @@ def start(arguments, **streams):
 def pipe_through(data, arguments, status=0):
     """Returns the data on standard output, and the text on standard error."""
     process = start(arguments)
-    out, err = process.communicate(data, timeout=120)
+    out, err = process.communicate(data, timeout=600)
     check(process.returncode == status, arguments, "exit code", process.returncode, err.decode())
     return out, err.decode()
 
@@ -53,7 +53,7 @@ def pipe_through(data, arguments, status=0):
 def check_end(process, name, status):
     """Waits for a process, and kills it if it does not end."""
     try:
-        process.wait(timeout=20)
+        process.wait(timeout=120)
         check(process.returncode == status, name, "exit code", process.returncode)
     except subprocess.TimeoutExpired:
         process.kill()

@@ -36,7 +36,7 @@ def start(arguments):
 def run(data, arguments, status=0):
     """Returns standard output and the text on standard error."""
     process = start(arguments)
-    out, err = process.communicate(data, timeout=120)
+    out, err = process.communicate(data, timeout=600)
     check(process.returncode == status, arguments, "exit code", process.returncode, err.decode())
     return out, err.decode()
 
@@ -58,7 +58,7 @@ def run_in_pieces(data, arguments, status=0):
         finally:
             os._exit(0)
     os.close(write_end)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     os.wait()
     check(process.returncode == status, arguments, "in pieces: exit code", process.returncode, err.decode())
     return out, err.decode()
@@ -225,7 +225,7 @@ def check_damage():
         for _ in range(int(rng.integers(1, 4))):
             damaged[int(rng.integers(0, 48))] = int(rng.integers(256))
         process = start([*LIVE, "128"])
-        _, err = process.communicate(bytes(damaged), timeout=60)
+        _, err = process.communicate(bytes(damaged), timeout=300)
         check(process.returncode in (0, 2, 3, 65) and err.count(b"\n") <= 1, bytes(damaged[:48]), process.returncode,
               err.decode())
 

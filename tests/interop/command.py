@@ -45,7 +45,7 @@ class Convolume:
     def run(self, *arguments):
         """Returns what the command prints on stdout and on stderr."""
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, errors="replace",
-                              timeout=120, check=False)
+                              timeout=600, check=False)
         if done.returncode != 0:
             raise Refused(done.returncode, done.stderr.strip())
         return done.stdout, done.stderr.strip()

@@ -36,7 +36,7 @@ class JavaProgram:
 
     def start(self, *arguments):
         command = ["java", "-Djava.awt.headless=true", "-Xmx1g", "-cp", self.jar, str(HERE / self.source), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1500).stdout
 
     @property
     def version(self):

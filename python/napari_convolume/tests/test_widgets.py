@@ -68,7 +68,7 @@ def finish(qtbot, widget, button):
     """Presses a button and waits for the end of the work; returns the newest layer."""
     button.changed.emit(True)
     assert widget.cancel.enabled and not widget.start.enabled
-    qtbot.waitUntil(lambda: widget.start.enabled, timeout=20000)
+    qtbot.waitUntil(lambda: widget.start.enabled, timeout=120000)
     return widget._viewer.layers[-1]
 
 
@@ -93,7 +93,7 @@ def test_ends_early(qtbot, viewer, deconvolve, how):
     deconvolve.start.changed.emit(True)
     qtbot.wait(300)
     getattr(deconvolve, how).changed.emit(True)
-    qtbot.waitUntil(lambda: deconvolve.start.enabled, timeout=5000)
+    qtbot.waitUntil(lambda: deconvolve.start.enabled, timeout=60000)
     assert len(viewer.layers) == (2 if how == "cancel" else 3)
     if how == "stop":
         assert viewer.layers[-1].data[0].any() and not viewer.layers[-1].data[1].any()
@@ -200,7 +200,7 @@ def test_a_preview_can_be_cancelled(qtbot, viewer, deconvolve, monkeypatch):
     deconvolve.preview.changed.emit(True)
     qtbot.wait(300)
     deconvolve.cancel.changed.emit(True)
-    qtbot.waitUntil(lambda: deconvolve.start.enabled, timeout=5000)
+    qtbot.waitUntil(lambda: deconvolve.start.enabled, timeout=60000)
     assert len(viewer.layers) == 2
 
 
