@@ -98,7 +98,7 @@ void run_python_program(std::string name, std::vector<std::string> arguments) {
     if (error == ENOENT)
         throw Unavailable(message(name,
                                   " is neither beside convolume nor on the PATH; it comes with the "
-                                  "Python package: pip install 'convolume[zarr]'"));
+                                  "Python package: pip install '.[zarr]' in a clone"));
     throw Unavailable(message(name, " cannot be started: ", std::strerror(error)));
 }
 

@@ -80,7 +80,7 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
         "process",
         "Convolve or deconvolve an image of any size block by block into OME-Zarr\n"
         "It can be stopped, resumed, and shared among processes and machines. The Python package "
-        "contains the program: pip install 'convolume[zarr]'.");
+        "contains the program: pip install '.[zarr]' in a clone.");
     set_examples(*command, {"convolume process image.tif sharp.zarr --op deconvolve --psf psf.tif",
                             "convolume process --status sharp.zarr"});
     command->add_option("SOURCE",

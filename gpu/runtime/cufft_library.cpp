@@ -33,9 +33,9 @@ void* open_library() {
         if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw GpuUnavailable(message("grids of these lengths take cuFFT, and ", cufft_file_name(),
                                  " was not found: install it with the CUDA toolkit, or beside the "
-                                 "Python package by pip install \"convolume[cuda",
-                                 CUDART_VERSION / 1000,
-                                 "]\", name its folder in LD_LIBRARY_PATH, or use the CPU"));
+                                 "Python package by pip install ",
+                                 CUDART_VERSION / 1000 < 13 ? "nvidia-cufft-cu12" : "nvidia-cufft",
+                                 ", name its folder in LD_LIBRARY_PATH, or use the CPU"));
 }
 
 template <class Function>

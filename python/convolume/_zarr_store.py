@@ -36,7 +36,7 @@ def tensorstore() -> Any:
     # With these variables a stalled transfer is an error; without them it would wait forever.
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", _SILENCE_SECONDS)
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1")
-    return optional_module("tensorstore", "OME-Zarr needs TensorStore: pip install 'convolume[zarr]'")
+    return optional_module("tensorstore", "OME-Zarr needs TensorStore: pip install tensorstore")
 
 
 _context: Any = None

@@ -426,5 +426,5 @@ def test_without_the_package(monkeypatch, tmp_path):
         raise ImportError(name)
 
     monkeypatch.setattr(_errors.importlib, "import_module", absent)
-    with pytest.raises(RuntimeError, match=r"pip install 'convolume\[zarr\]'"):
+    with pytest.raises(RuntimeError, match=r"pip install tensorstore"):
         convolume.open(tmp_path / "a.zarr")

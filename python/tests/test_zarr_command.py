@@ -271,4 +271,4 @@ def test_progress_on_a_terminal(tmp_path, image):
 def test_without_the_package(tmp_path, image):
     done = subprocess.run([COMMAND, "info", str(tmp_path / "a.zarr")], capture_output=True, text=True, check=False,
                           env={"PATH": str(tmp_path)})
-    assert done.returncode == 4 and "pip install 'convolume[zarr]'" in done.stderr
+    assert done.returncode == 4 and "pip install '.[zarr]' in a clone" in done.stderr

@@ -66,7 +66,7 @@ TEST_CASE("process says what to install if convolume-process is missing") {
     fs::create_directory(folder / "bin");
     const CommandResult run = process(folder, "a.zarr b.zarr --op convolve");
     CHECK(run.status == 4);
-    CHECK(contains(run.err, "pip install 'convolume[zarr]'"));
+    CHECK(contains(run.err, "pip install '.[zarr]' in a clone"));
     CHECK(run.out.empty());
     const CommandResult help = process(folder, "a.zarr --unknown --help");
     CHECK(help.status == 0);
@@ -97,6 +97,6 @@ TEST_CASE("commands of images say what to install for OME-Zarr") {
         for (const std::string& argument : arguments) line += argument + " ";
         const CommandResult run = command(folder, line);
         CHECK(run.status == 4);
-        CHECK(contains(run.err, "pip install 'convolume[zarr]'"));
+        CHECK(contains(run.err, "pip install '.[zarr]' in a clone"));
     }
 }
