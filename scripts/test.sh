@@ -53,7 +53,8 @@ set -- -DCONVOLUME_BENCH_OPTIONS=-O0 "$@"
 build=${CONVOLUME_TEST_BUILD:-build/test-$preset${CXX:+-$(basename "$CXX")}}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"
-cmake --build "$build"
+# Prints what the build costs, and warns if it costs more than before.
+"$root/bench/build_time.py" --run "test-$preset" -- cmake --build "$build"
 # Tests run side by side: waiting threads of OpenMP should not spin.
 export OMP_WAIT_POLICY=passive
 exec scripts/ctest.sh "$build"
