@@ -137,7 +137,7 @@ class Deconvolver:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are deconvolved: give the extents "
                                   "of one image; calls also take batches of them")
         spacing = options.get("spacing")
-        known = [] if spacing is None else list(spacing)
+        known = [] if spacing is None else list(spacing[:3])
         require_used(options)
         voxels = {axis: float(one) for axis, one in zip("ZYX"[3 - len(shape):], known) if one is not None}
         psfs = [prepared_kernel(one, "the PSF", len(shape), options.get("origin", "middle"), voxels)

@@ -174,7 +174,8 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
                                                                              "level": None, "missing": "fill"})
     if mask is not None and mask.image is None:
         warn_of_notes(mask.open(), mask.path)
-    job = Job("", opened, location, facts, layout, operation, block, settings["threshold"], mask)
+    threshold = None if settings["threshold"] is None else float(settings["threshold"])
+    job = Job("", opened, location, facts, layout, operation, block, threshold, mask)
     request = {
         "source": {"path": opened.path, "level": opened.level, "image": settings["image"],
                    "axes": image.axes, "shape": list(image.shape),
@@ -184,7 +185,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
                    "shards": list(target.shards), "compression": layout.compression,
                    "levels": len(target.shapes)},
         "block": list(block),
-        "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
+        "empty": {"threshold": threshold, "mask": None if mask is None else mask.path}}
     job.hash = hash_of_request(request)
     checked = CheckedRequest(job, request, {}, lanes)
     if operation.needs_estimates():

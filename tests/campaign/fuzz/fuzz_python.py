@@ -116,6 +116,7 @@ def arrays(draw):
         with contextlib.suppress(ImportError, TypeError, ValueError, NotImplementedError):
             import dask.array
 
+            dask.config.set(scheduler="synchronous")  # Dask's threads may wait forever for refused memory
             return dask.array.from_array(values)
     elif form == 10:
         with contextlib.suppress(ImportError, TypeError, RuntimeError):
