@@ -35,7 +35,8 @@ _jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
 
 
 def distributed() -> Any:
-    return optional_module("distributed", "Dask's clusters need its package distributed: pip install 'dask[array]' distributed")
+    return optional_module("distributed", "Dask's clusters need its package distributed: "
+                           "pip install 'dask[array]' distributed")
 
 
 class JobPlugin:
