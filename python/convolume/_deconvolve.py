@@ -17,7 +17,7 @@ from ._image import Image
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes
 from ._missing_pixels import find_missing, mask_of, weights_of
-from ._options import center_of, triple_of, with_keywords
+from ._options import center_of, extents_of, triple_of, with_keywords
 from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_psf
 from ._run import byte_size, engines, log_plan, progress_bar
 
@@ -132,7 +132,7 @@ class Deconvolver:
 
     @with_keywords(PlanKeywords, deconvolution_defaults(PlanKeywords, iterations=None, coarse_start=None))
     def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[PlanKeywords]) -> None:
-        shape = tuple(int(n) for n in image_shape)
+        shape = extents_of(image_shape)
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are deconvolved: give the extents "
                                   "of one image; calls also take batches of them")

@@ -13,7 +13,7 @@ from ._argument_types import names_wrong_types
 from ._arrays import give_back, is_double, readable, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
 from ._errors import InvalidArgument, optional_module, warn_of_clamped
-from ._options import Mode, Nan, Precision, defaults_of, with_keywords
+from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
 FilterMethod = Literal["auto", "direct", "overlap-save", "overlap-add", "partitioned"]
@@ -168,7 +168,7 @@ class _Problem:
     """A filter problem before it is planned: shape and type of the signals, filters and options."""
 
     def __init__(self, shape: Sequence[int], filters: Any, dtype: Any, arguments: dict[str, Any]) -> None:
-        self.shape = tuple(int(n) for n in shape)
+        self.shape = extents_of(shape)
         if not self.shape:
             raise InvalidArgument("a single number is no signal")
         axis = int(arguments.get("axis", -1))

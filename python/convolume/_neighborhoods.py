@@ -223,7 +223,7 @@ def each(value: Any, count: int, what: str) -> list[Any]:
     """Returns a parameter as a list with one value for each of `count` axes."""
     if isinstance(value, str) or not np.iterable(value):
         return [value] * count
-    values = value if hasattr(value, "__len__") else list(value)
+    values: Any = value if hasattr(value, "__len__") else list(value)
     if len(values) != count:
         raise FilterArgument(f"{what} has {len(values)} entries where {count} axes are filtered: a sequence "
                              "argument must have length equal to input rank, or to the number of axes")

@@ -30,6 +30,7 @@ _OTHERS_NAMES = {"num_iter": "iterations", "niter": "iterations", "n_iter": "ite
                  "n_jobs": "workers", "voxel": "spacing", "voxel_size": "spacing", "pixel_size": "spacing",
                  "bg": "background", "output_type": "dtype", "max_host_bytes": "max_host_mem",
                  "max_gpu_bytes": "max_gpu_mem", "center": "origin", "emission": "wavelength"}
+_MOST_DIMENSIONS = 64  # as NumPy's arrays have at most
 # Keywords at the end of signatures
 _LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "fft", "progress")
 
@@ -113,9 +114,18 @@ def whole_numbers(values: Any, name: str) -> list[int]:
         return int(one) if _is_whole(one) else operator.index(one)
 
     try:
+        if len(values) > _MOST_DIMENSIONS:
+            raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
         return [whole(one) for one in values]
     except TypeError:
         raise InvalidArgument(f"{name} is {values!r}: give whole numbers") from None
+
+
+def extents_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the extents of an array."""
+    if len(shape) > _MOST_DIMENSIONS:
+        raise InvalidArgument(f"a shape of {len(shape)} numbers: give the extents of an array")
+    return tuple(int(n) for n in shape)
 
 
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:

@@ -159,7 +159,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     target = ZarrTarget(location, facts, layout)
     layout.chunks, layout.shards = target.chunks, target.shards
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
-    if not isinstance(settings["block"], str) or settings["block"] != "auto":
+    if str(settings["block"]) != "auto":
         given = triple(settings["block"], "a block")
         is_fixed = settings["shards"] or before
         block = given if is_fixed else _adjusted_block(given, target, layout, facts, settings["chunks"] is None)

@@ -113,3 +113,11 @@ def test_arrays_that_are_not_shared():
     for call in (convolume.convolve, signal.fftconvolve, ndimage.convolve):
         with pytest.raises(convolume.InvalidArgument, match=sentence):
             call(Tensor(), np.ones((3, 3)))
+
+
+def test_shapes_that_are_no_shapes():
+    for call in (lambda: convolume.FilterBank(range(10**12), np.ones((2, 5))),
+                 lambda: convolume.CorrelationBank(range(10**12), np.ones((2, 5))),
+                 lambda: convolume.Deconvolver(range(10**12), KERNEL)):
+        with pytest.raises(convolume.InvalidArgument, match="a shape of 1000000000000 numbers"):
+            call()
