@@ -86,6 +86,8 @@ def elements_of(values: Iterable[Any], name: str) -> Iterator[Any]:
     """Returns an iterator over the elements of an argument."""
     try:
         if not isinstance(values, memoryview):
+            if getattr(values, "ndim", 1) == 0:
+                raise TypeError("an array of no dimensions")
             return iter(values)
         return iter(np.asarray(values))
     except Exception:

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._argument_types import names_wrong_types
 from ._arrays import give_back, readable
 from ._errors import InvalidArgument
 
 
+@names_wrong_types
 def correct_bleaching(image: Any, axis: int, offset: float) -> Any:
     """Scales light that falls exponentially along an axis back to that of the brightest exposure.
 
@@ -43,10 +45,15 @@ def correct_bleaching(image: Any, axis: int, offset: float) -> Any:
     >>> convolume.correct_bleaching(times, 0, 100)[:, 0, 0].round(2).tolist()
     [150.0, 150.0, 150.0, 150.0, 150.0]
     """
-    pixels = readable(image, "the image").astype(np.float32)
+    pixels = readable(image, "the image")
+    if not np.isfinite(offset):
+        raise InvalidArgument(f"the offset is {offset}: give a finite number")
+    if np.iscomplexobj(pixels):
+        raise InvalidArgument("the image is complex: give its intensity, which is real")
     if not -pixels.ndim <= axis < pixels.ndim:
         raise InvalidArgument(f"the axis {axis} is none of an image of {pixels.ndim} dimensions")
-    axis %= pixels.ndim
+    axis = int(axis) % pixels.ndim
+    pixels = pixels.astype(np.float32)
     others = tuple(one for one in range(pixels.ndim) if one != axis)
     counted = np.isfinite(pixels).sum(axis=others)
     sums = np.nansum(pixels, axis=others, dtype=float)

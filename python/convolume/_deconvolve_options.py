@@ -143,9 +143,9 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     if own.get("uncertainty") is True:
         own["uncertainty"] = _core.usual_splits
     spacing = own.get("spacing") or [1.0] * dimensions
-    own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
-    if len(own["spacing"]) != 3:
+    if len(spacing) != dimensions:
         raise InvalidArgument(f"spacing has {len(spacing)} numbers for {dimensions} dimensions")
+    own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
     own["max_host_mem"] = byte_size(own.get("max_host_mem"))
     if "edges" in own:
         own["edges"] = boundary_name(own["edges"])

@@ -324,11 +324,11 @@ def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> No
     spatial = [axis for axis in "ZYX" if axis in axes]
     if isinstance(spacing, str) or not hasattr(spacing, "__len__"):
         raise InvalidArgument(f"spacing is {spacing!r}: give a length in µm for each of {', '.join(spatial).lower()}")
+    if len(spacing) != len(spatial):
+        raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
     if any(length is not None and not isinstance(length, numbers.Real) for length in spacing):
         raise InvalidArgument(f"spacing {tuple(spacing)} has lengths that are no numbers: give µm, or None where one "
                               "is not known")
-    if len(spacing) != len(spatial):
-        raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
     if any(length is not None and not 0 < length < math.inf for length in spacing):
         raise InvalidArgument(f"spacing {tuple(spacing)} has lengths that are not positive: give µm, or None where one "
                               "is not known")

@@ -90,9 +90,9 @@ _MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
 
 
 def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
-    lengths = [length_um("spacing", one) for one in spacing] if not isinstance(spacing, str) else []
-    if len(lengths) != 3:
+    if isinstance(spacing, str) or len(spacing) != 3:
         raise InvalidArgument(f"spacing is (z, y, x) in µm, not {spacing!r}")
+    lengths = [length_um("spacing", one) for one in spacing]
     return lengths[0], lengths[1], lengths[2]
 
 

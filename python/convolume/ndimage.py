@@ -523,4 +523,8 @@ def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFi
     center = size // 2 + int(origin)
     if not 0 <= center < size:
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")
-    return AxisFilter(axis, np.ones(size), size - 1 - center, boundary(mode), size)
+    try:
+        taps = np.ones(size)
+    except MemoryError:
+        raise InvalidArgument(f"a size of {size} takes more memory than there is: give the samples of a box") from None
+    return AxisFilter(axis, taps, size - 1 - center, boundary(mode), size)

@@ -164,6 +164,7 @@ def cases(folder):
         "Deconvolver": (convolume.Deconvolver, {"image_shape": image.shape, "psf": kernel, "iterations": 2}),
         "Deconvolver()": (convolume.Deconvolver(image.shape, kernel, iterations=2), {"image": image}),
         "richardson_lucy": (convolume.richardson_lucy, {"image": image, "psf": kernel, "iterations": 2}),
+        "correct_bleaching": (convolume.correct_bleaching, {"image": image, "axis": 0, "offset": 0.0}),
         "wiener": (convolume.wiener, {"image": image, "psf": kernel, "iterations": 2}),
         "filter_bank": (convolume.filter_bank, {"signals": waves, "filters": np.ones((2, 5))}),
         "FilterBank": (convolume.FilterBank, {"shape": waves.shape, "filters": np.ones((2, 5))}),
