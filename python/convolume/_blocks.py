@@ -22,7 +22,7 @@ LARGEST_SHARD = 1 << 30
 
 def triple(numbers: Sequence[int], what: str) -> Triple:
     """Checks three extents of at least 1; `what` names them in errors."""
-    if len(numbers) != 3 or any(int(n) < 1 for n in numbers):
+    if isinstance(numbers, str) or len(numbers) != 3 or any(int(n) < 1 for n in numbers):
         raise InvalidArgument(f"{what} has three extents z, y, x of 1 at least, not {tuple(numbers)}")
     return int(numbers[0]), int(numbers[1]), int(numbers[2])
 

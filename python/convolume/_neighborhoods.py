@@ -304,7 +304,11 @@ def _writable_output(output: Any, image: Array) -> Array:
         return GpuNumbers.of(output, "output")
     if is_on_gpu(output):
         raise InvalidArgument("output is in a GPU's memory and the input in the host's: move one of them")
-    return np.asarray(output)
+    if not isinstance(output, np.ndarray):
+        raise WrongType(f"output is {shown(output)}: give a type of NumPy, such as \"float32\", or an array")
+    if not output.flags.writeable:
+        raise InvalidArgument("output is an array that cannot be written: give another one")
+    return output
 
 
 def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:

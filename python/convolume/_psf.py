@@ -13,7 +13,7 @@ from ._device import is_on_gpu, to_host
 from ._errors import InvalidArgument, warn
 from ._image import Image
 from ._labels import Voxels, sizes_of, voxels_of
-from ._options import Origin, center_of, triple_of
+from ._options import Origin, center_of, triple_of, whole_numbers
 from ._run import log
 
 
@@ -31,6 +31,8 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
     """Returns a kernel with at most `dimensions` axes, resampled to the voxels of the image if both are known and
     differ. An Image may have leading axes of one sample beyond these, which are dropped."""
     taps = to_host(kernel, what) if is_on_gpu(kernel) else readable(kernel, what)
+    if not isinstance(origin, str):
+        origin = whole_numbers(origin, "origin")
     if _xarray.is_data_array(kernel):
         order = _xarray.order_of_axes(kernel)
         taps = taps.transpose(order)

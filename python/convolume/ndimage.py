@@ -505,7 +505,8 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
     """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1. They are shared by
     callers, which only read them."""
     x = np.arange(-radius, radius + 1)
-    gaussian: Array = np.exp(-0.5 / (sigma * sigma) * x ** 2)
+    # A width whose square is 0 has one sample, whatever the distance.
+    gaussian: Array = np.exp(-0.5 / max(sigma * sigma, np.finfo(float).tiny) * x ** 2)
     gaussian = gaussian / gaussian.sum()
     if order == 0:
         return gaussian

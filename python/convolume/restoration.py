@@ -193,7 +193,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     >>> wiener(blurred, np.array([[0, 1, 0], [1, 2, 1], [0, 1, 0]]) / 6, 0.01).shape
     (4, 4)
     """
-    if device not in ("auto", "cpu"):
+    if not isinstance(device, str) or device not in ("auto", "cpu"):
         raise Unavailable("this filter is computed where its image is: pass device='auto' or 'cpu'")
     pixels, taps = numbers(image, "image"), on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c":
