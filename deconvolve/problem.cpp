@@ -199,6 +199,10 @@ void check_unused(const DeconvolveOptions& options) {
             "nothing uses ", OptionName{"gain"},
             ": it is for a search for the number of iterations, the uncertainty, rlgc, and rl-tv "
             "without a weight; leave it out"));
+    if (options.seed != preset.seed && options.splits == 0)
+        throw InvalidArgument(sentence(OptionName{"seed"},
+                                       " is that of the uncertainty, which is not estimated: leave "
+                                       "it out, or ask for the uncertainty"));
 }
 
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,

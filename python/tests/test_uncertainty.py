@@ -92,3 +92,8 @@ def test_what_has_no_uncertainty_is_refused():
     flat = convolume.Deconvolver(SHAPE, psf, iterations=2, background=0, uncertainty=2, device="cpu")
     with pytest.warns(convolume.ConvolumeWarning, match="give gain"):
         flat(np.full(SHAPE, 7, np.float32))
+
+
+def test_a_seed_is_for_the_uncertainty():
+    with pytest.raises(convolume.InvalidArgument, match="seed is that of the uncertainty"):
+        convolume.Deconvolver((8, 8), np.ones((3, 3)), seed=3, device="cpu")
