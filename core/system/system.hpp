@@ -58,11 +58,11 @@ struct LoadedLibrary {
     void* handle = nullptr;
     std::string why_not{};
 };
-LoadedLibrary load_library(const std::string& path);
+CONVOLUME_API LoadedLibrary load_library(const std::string& path);
 /// Returns the address of a function of a library, or null if it has none of that name.
-void* function_of(const LoadedLibrary& library, const char* name) noexcept;
+CONVOLUME_API void* function_of(const LoadedLibrary& library, const char* name) noexcept;
 /// Character between the paths of a list in an environment variable.
-char path_separator() noexcept;
+CONVOLUME_API char path_separator() noexcept;
 
 /// Returns memory at a multiple of `alignment`, which is a power of two and divides `bytes`, or
 /// null.

@@ -3,6 +3,7 @@
 
 import cmath
 import functools
+import itertools
 import math
 import operator
 import warnings
@@ -223,11 +224,13 @@ def each(value: Any, count: int, what: str) -> list[Any]:
     """Returns a parameter as a list with one value for each of `count` axes."""
     if isinstance(value, str) or not np.iterable(value):
         return [value] * count
-    values: Any = value if hasattr(value, "__len__") else list(value)
-    if len(values) != count:
-        raise FilterArgument(f"{what} has {len(values)} entries where {count} axes are filtered: a sequence "
+    values: list[Any] = list(itertools.islice(value, count + 1))
+    given: Any = value
+    entries = len(given) if hasattr(value, "__len__") else len(values)
+    if entries != count:
+        raise FilterArgument(f"{what} has {entries} entries where {count} axes are filtered: a sequence "
                              "argument must have length equal to input rank, or to the number of axes")
-    return list(values)
+    return values
 
 
 def filtered_axes(axes: Any, dimensions: int) -> list[int]:
@@ -237,7 +240,8 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     try:
         given = [operator.index(axis) for axis in np.atleast_1d(axes)]
     except (TypeError, ValueError):
-        raise WrongType(f"axes is {shown(axes)}: give whole numbers") from None
+        raise WrongType(f"axes is {shown(axes)}, which cannot be interpreted as an integer or as several: give whole "
+                        "numbers") from None
     for axis in given:
         if not -dimensions <= axis < dimensions:
             raise InvalidArgument(f"specified axis: {axis} is out of range of the {dimensions} dimensions of the input")

@@ -2,6 +2,8 @@
 """Light that falls from exposure to exposure is scaled back."""
 
 import json
+import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -10,6 +12,8 @@ from scipy.stats import linregress
 
 import convolume
 
+COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
+needs_command = pytest.mark.skipif(COMMAND is None, reason="the command was not built")
 PLANES, EDGE, OFFSET = 24, 64, 100
 OPTICS = ["--na", "1.2", "--wavelength", "520nm", "--ni", "1.33", "--voxel", "0.3um,0.1um,0.1um"]
 CONFOCAL = ["--modality", "confocal", "--excitation", "488nm"]
@@ -50,11 +54,12 @@ def specimen():
 
 def deconvolve(folder, image, *more):
     convolume.save(folder / "image.tif", image, axes="TZYX"[4 - image.ndim:], overwrite=True)
-    run = subprocess.run(["convolume", "deconvolve", folder / "image.tif", "-o", folder / "result.tif", "--overwrite",
+    run = subprocess.run([COMMAND, "deconvolve", folder / "image.tif", "-o", folder / "result.tif", "--overwrite",
                           "--json", "--device", "cpu", *OPTICS, *more], capture_output=True, text=True, check=True)
     return np.asarray(convolume.open(folder / "result.tif")), json.loads(run.stdout)
 
 
+@needs_command
 def test_planes_of_a_widefield_recording(tmp_path, specimen):
     light, _ = specimen
     random = np.random.default_rng(1)
@@ -78,6 +83,7 @@ def test_planes_of_a_widefield_recording(tmp_path, specimen):
     assert facts["report"]["bleaching"][0]["per_plane"] == 0
 
 
+@needs_command
 def test_times_of_any_recording(tmp_path, specimen):
     light, _ = specimen
     times = np.random.default_rng(2).poisson(np.stack([light[:6] * 0.7 ** t for t in range(4)])) + OFFSET
@@ -91,6 +97,7 @@ def test_times_of_any_recording(tmp_path, specimen):
     assert facts["report"]["volumes"][0]["saturated_pixels"] == np.count_nonzero(image[0] == saturated)
 
 
+@needs_command
 def test_what_tells_no_bleaching(tmp_path, specimen):
     light, _ = specimen
     image = (np.random.default_rng(1).poisson(light) + OFFSET).astype(np.uint16)

@@ -12,7 +12,7 @@ import pytest
 
 import convolume
 
-COMMAND = shutil.which("convolume")
+COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
 PLUGIN = Path(COMMAND or ".").resolve().parents[1] / "examples" / "libexample_format_plugin.so"
 LIBRARY = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm." in line)
 pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason=f"{PLUGIN} was not built")
