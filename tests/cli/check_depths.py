@@ -96,7 +96,7 @@ def check_refusals(path):
             (["seen.npy", *two], 2, "add --voxel"),
             (["seen.npy", *VOXEL, *two, "--edges", "reflect"], 2, "extend or zero"),
             (["seen.npy", *VOXEL, *two, "--method", "wb"], 2, "choose another method"),
-            (["seen.npy", *VOXEL, *two, "--max-host-mem", "3MiB"], 3, "PSFs takes"),
+            (["seen.npy", *VOXEL, *two, "--max-host-mem", "3MiB"], 3, "no plan for the deconvolution"),
             (["seen.npy", *VOXEL, *OPTICS, "--depth-range", "0,10um", "--depth", "1um"], 2, "several"),
             (["seen.npy", *VOXEL, *OPTICS, "--depth-range", "0um"], 2, "two depths"),
             (["seen.npy", *VOXEL, *OPTICS, "--depth-range", "10,0um"], 2, "turn a stack"),
