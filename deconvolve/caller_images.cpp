@@ -373,10 +373,13 @@ index_t StreamedImages::host_bytes(const Shape3& shape, PixelType image, PixelTy
 
 index_t caller_bytes(const DeconvolutionProblem& problem) {
     const PixelType image = problem.options.image_type.value_or(PixelType::float32);
+    const index_t whole = bytes_of(problem.image, PixelType::float32);
+    const index_t weights = problem.options.has_pixel_weights ? whole : 0;
     if (problem.options.streamed)
-        return StreamedImages::host_bytes(problem.image, image, PixelType::float32,
-                                          *problem.options.coarse_start > 0);
-    return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+        return checked_add(weights,
+                           StreamedImages::host_bytes(problem.image, image, PixelType::float32,
+                                                      *problem.options.coarse_start > 0));
+    return checked_add(weights, checked_multiply(2, whole));
 }
 
 ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProblem& problem,

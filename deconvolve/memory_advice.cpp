@@ -20,6 +20,7 @@ index_t written_limit(index_t bytes) {
 
 std::optional<std::string> sufficient_host_limit(index_t limit_bytes, const PlanWithin& plan) {
     constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
+    // Nearer to the least limit takes more plans, and limits are given in round numbers.
     constexpr double precision = 1.05;
     const std::optional<index_t> fastest = plan(unlimited);
     if (!fastest) return {};

@@ -17,8 +17,8 @@ using PlanWithin = std::function<std::optional<index_t>(index_t limit_bytes)>;
 /// is tried by `plan`, and is at most 6 % above a limit that is too small. Returns none if no limit
 /// is enough. `limit_bytes` is too small.
 ///
-/// What is needed depends on the limit: a larger one admits searches and coarser images, which take
-/// memory themselves. Adding up what one plan takes would therefore not tell it.
+/// The need depends on the limit: a larger one admits searches and coarser images, which take
+/// memory themselves. The bytes of one plan would therefore not tell it.
 std::optional<std::string> sufficient_host_limit(index_t limit_bytes, const PlanWithin& plan);
 
 }  // namespace convolume::deconvolve

@@ -6,11 +6,12 @@
 
 namespace convolume::cpu {
 
-/// Where a radix stage stores its results: in a tile that the next stage reads, in the columns of
-/// the target, in a line of the target, or in the tile of the target.
+/// The place of the results of a radix stage: in a tile that the next stage reads, in the columns
+/// of the target, in a line of the target, or in the tile of the target.
 enum class StageTarget { next_stage, columns, line, tile };
 
-/// What a stage reads, columns of the source or a tile, and what it writes.
+/// The place of the samples that a stage reads (columns of the source, or a tile) and of its
+/// results.
 struct StageCase {
     bool from_columns;
     StageTarget target;

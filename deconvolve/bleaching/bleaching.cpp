@@ -191,15 +191,7 @@ double UnbleachedVolume::saturation_of_bounds() {
 }
 
 void UnbleachedVolume::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
-    const PixelType type = source_.format().type;
-    Volume samples;
-    if (type == PixelType::float32) {
-        source_.read_box(t, c, box, target);
-    } else {
-        samples = Volume(box.shape(), type);
-        source_.read_box(t, c, box, samples.view());
-        convert_pixels(samples.view(), target);
-    }
+    deconvolve::read_as_float32(source_, t, c, box, target);
     const deconvolve::PixelBounds bounds{saturation_};
     const auto offset = static_cast<float>(bleaching_.offset);
     for (index_t z = 0; z < box.shape().z; ++z) {

@@ -90,7 +90,8 @@ class Executor {
     // Copy ranges of pixels or voxels, in C order, between the host and the executor's arrays.
     virtual void write_image(const float* values, index_t first, index_t count) = 0;
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
-    /// Of executors that work on whole arrays, which problems with such weights have.
+    /// Executors that work on whole arrays override this. Problems with such weights have no
+    /// others.
     virtual void write_pixel_weights(const float*, index_t, index_t) {
         throw InternalError("weights of pixels in an executor without whole arrays");
     }

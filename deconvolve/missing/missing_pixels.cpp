@@ -7,6 +7,7 @@
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "core/views.hpp"
+#include "deconvolve/missing/plane_bands.hpp"
 
 namespace convolume {
 
@@ -95,14 +96,7 @@ StackFormat MarkedSource::format() const {
 }
 
 void MarkedSource::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
-    const PixelType type = source_.format().type;
-    if (type == PixelType::float32) {
-        source_.read_box(t, c, box, target);
-    } else {
-        Volume samples(box.shape(), type);
-        source_.read_box(t, c, box, samples.view());
-        convert_pixels(samples.view(), target);
-    }
+    deconvolve::read_as_float32(source_, t, c, box, target);
     missing_.mark(box, target);
 }
 

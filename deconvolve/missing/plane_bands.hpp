@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Planes of a volume as float32, a few at a time.
+// Boxes and planes of a volume as float32, a few planes at a time.
 
 #include <algorithm>
 
@@ -9,6 +9,19 @@
 #include "core/stop_scope.hpp"
 
 namespace convolume::deconvolve {
+
+/// Reads a box of any source into a view of float32.
+inline void read_as_float32(ImageSource& source, index_t t, index_t c, const Box3& box,
+                            const ImageView& target) {
+    const PixelType type = source.format().type;
+    if (type == PixelType::float32) {
+        source.read_box(t, c, box, target);
+        return;
+    }
+    Volume samples(box.shape(), type);
+    source.read_box(t, c, box, samples.view());
+    convert_pixels(samples.view(), target);
+}
 
 /// A plane of float32 pixels in C order.
 struct Plane {

@@ -27,7 +27,7 @@ struct PsfUse {
 /// Returns what is doubtful about a PSF for images of this shape.
 std::vector<Sentence> psf_warnings(const PsfUse& psf, const Shape3& image);
 
-/// What callers do if only one of image and PSF knows its voxel size.
+/// Sentences that tell a caller what to do if only one of image and PSF knows its voxel size.
 struct VoxelCures {
     Sentence image = sentence("give them by ", OptionName{"voxel"});
     Sentence psf = "save it with its voxel size";

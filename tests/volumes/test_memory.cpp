@@ -131,7 +131,7 @@ TEST_CASE("convolvers free all memory that they allocated") {
         return memory_use().current_bytes;
     };
     // A thread keeps its buffer of the splitter until it ends, and no use need reach every thread.
-    // What a convolver forgot would grow with each use.
+    // Memory that a convolver did not free would grow with each use.
     index_t kept = kept_after_use();
     int unchanged = 0;
     for (int use = 0; use < 1000 && unchanged < 20; ++use) {
