@@ -101,7 +101,8 @@ Array variation_derivative(Array x, double smallest, const DeconvolveOptions& op
     return result;
 }
 
-Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOptions& options) {
+Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOptions& options,
+                      const Array* weights = nullptr) {
     const double offset = options.offset.value_or(0);
     const double background = *options.background - offset;
     Array compared = filled(model.image, 1), measured = compared, kept = y;
@@ -114,6 +115,7 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
     for (std::size_t i = 0; i < y.values.size(); ++i) {
         if (is_saturated(i)) measured.values[i] = kept.values[i] = 0;
         if (is_at_least(i, static_cast<double>(missing_pixel))) compared.values[i] = 0;
+        if (weights) compared.values[i] *= weights->values[i];
     }
     const double mean = total(kept) / total(measured);
     const Array weight = model.back(compared);
@@ -311,6 +313,46 @@ void check_saturated(const EngineChoice& engines) {
                       deconvolved(brighter, psf, options, engines).result.values);
             }
     }
+}
+
+void check_pixel_weights(const EngineChoice& engines) {
+    Random random(test_seed("weights of pixels"));
+    for (const auto& edges : all_edges)
+        for (const auto method :
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv}) {
+            DeconvolveOptions options;
+            options.method = method;
+            options.acceleration = Acceleration::none;
+            options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
+            options.background = 0.7;
+            options.saturation = 4.6;
+            options.has_pixel_weights = true;
+            if (uses_option(method, "tv_weight")) options.tv_weight = 0.004;
+            if (edges) options.boundary = Boundary{*edges};
+            const Array psf = random_psf(random, {3, 4, 5});
+            Array image = random.array({6, 7, 9}, false, 5);
+            image.values[17] = static_cast<double>(missing_pixel);
+            // The plane of index 2, a column and single pixels have no weight. The largest weight
+            // is 7, and counts as 1.
+            Array given = random.array(image.shape, false, 1), weights = given;
+            for (index_t i = 0; i < given.count(); ++i) {
+                const bool counts = i / 63 != 2 && i % 9 != 4 && i % 11 != 0;
+                const double at = std::abs(given.values[static_cast<std::size_t>(i)].real());
+                given.values[static_cast<std::size_t>(i)] = counts ? std::min(at, 1.0) * 7 : 0;
+            }
+            given.values[5] = 7;
+            for (std::size_t i = 0; i < weights.values.size(); ++i)
+                weights.values[i] = given.values[i] / 7.0;
+            const Model model(psf, image.shape, options);
+            const Array want = model.crop(richardson_lucy(model, image, options, &weights));
+            const Comparison comparison =
+                compare(want, deconvolved(image, psf, options, engines,
+                                          to_volume(given, PixelType::float64).view())
+                                  .result);
+            INFO("edges " << (edges ? to_string(*edges) : "extend") << ", " << to_string(method)
+                          << ": " << comparison.report);
+            CHECK(comparison.error < float32_bound);
+        }
 }
 
 void check_least_squares(const EngineChoice& engines) {

@@ -12,6 +12,8 @@ namespace convolume::testing {
 void check_iterations(const EngineChoice& engines);
 /// Compares iterations without saturated pixels, whose values must make no difference.
 void check_saturated(const EngineChoice& engines);
+/// Compares iterations with weights of pixels, of which some are 0, with their definition.
+void check_pixel_weights(const EngineChoice& engines);
 /// Compares iterations of non-negative least squares with their definition in double precision,
 /// and checks the optimality conditions of the solution.
 void check_least_squares(const EngineChoice& engines);

@@ -176,13 +176,14 @@ EngineChoice cpu_only(int threads) {
 }
 
 Deconvolved deconvolved(const Array& image, const Array& psf, const DeconvolveOptions& options,
-                        const EngineChoice& engines) {
+                        const EngineChoice& engines, const ConstImageView& pixel_weights) {
     Deconvolver deconvolver(image.shape, to_volume(psf, PixelType::float64).view(), options,
                             engines);
     Volume result(image.shape, PixelType::float32);
     poison(result.view());
     Deconvolved done;
     DeconvolveRun run;
+    run.pixel_weights = pixel_weights;
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
         done.likelihoods.push_back(iteration.likelihood);
     };

@@ -57,6 +57,7 @@ struct Deconvolved {
 };
 EngineChoice cpu_only(int threads = 0);
 Deconvolved deconvolved(const Array& image, const Array& psf, const DeconvolveOptions& options,
-                        const EngineChoice& engines = cpu_only());
+                        const EngineChoice& engines = cpu_only(),
+                        const ConstImageView& pixel_weights = {});
 
 }  // namespace convolume::testing

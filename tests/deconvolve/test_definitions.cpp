@@ -13,6 +13,7 @@ using namespace convolume::testing;
 TEST_CASE("deconvolve: iterations follow the definition of Richardson and Lucy") {
     check_iterations(cpu_only());
     check_saturated(cpu_only());
+    check_pixel_weights(cpu_only());
 }
 
 TEST_CASE("deconvolve: non-negative least squares follow their definition and reach the solution") {

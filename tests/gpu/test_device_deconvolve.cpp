@@ -35,6 +35,7 @@ TEST_CASE("device deconvolve: iterations follow the definition of Richardson and
     NEEDS_GPU();
     check_iterations(gpu_only());
     check_saturated(gpu_only());
+    check_pixel_weights(gpu_only());
 }
 
 TEST_CASE("device deconvolve: wiener solves its linear system", "[gpu]") {
