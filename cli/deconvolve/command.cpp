@@ -271,6 +271,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
                          });
         writer_ = std::move(writer);
         nonfinite_ = nonfinite;
+        find_cause_of_misfit(context);
     } catch (const DeviceFailure&) {
         if (estimates_) estimates_->remove();  // a run on the CPU may write the estimates again
         throw;

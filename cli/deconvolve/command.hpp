@@ -17,6 +17,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "convolume/psf_fit.hpp"
 #include "convolume/volume.hpp"
 #include "core/threads.hpp"
 
@@ -117,8 +118,13 @@ class DeconvolveSteps : public ImageSteps {
     void plan_memory(index_t limit);
 
     void open_initial_image();
+    /// Fits the model of the PSF of channel `c` to the volume at time `t`.
+    FittedPsf fit_to_volume(index_t t, index_t c, int most_comparisons,
+                            const ExecutionContext& context);
     /// Fits the models of the PSFs to the first volume that each is for.
     void refine_psfs(const ExecutionContext& context);
+    /// Looks for optics that fit better, if a result differs from its image by more than noise.
+    void find_cause_of_misfit(const ExecutionContext& context);
     /// Finds the pixels of every volume that are left out.
     void find_missing(const ExecutionContext& context);
     /// Finds the bleaching of every channel.
@@ -137,8 +143,10 @@ class DeconvolveSteps : public ImageSteps {
     DeconvolveOptions options_;  ///< those of the request, with the defaults for the image
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
     Volume initial_volume_;                                  ///< one volume of the --start image
-    std::vector<Volume> last_results_;    ///< for --warm-start, last result of each channel
-    std::vector<std::string> refined_;    ///< sentences on PSFs that were fitted
+    std::vector<Volume> last_results_;  ///< for --warm-start, last result of each channel
+    std::vector<std::string> refined_;  ///< sentences on PSFs that were fitted
+    /// Changes of the optics with which the image fits better, after a misfit; unset if not tried.
+    std::optional<std::string> better_optics_;
     std::vector<MissingPixels> missing_;  ///< those of all volumes, t slowest
     std::vector<Bleaching> bleachings_;   ///< those of all channels; empty: they are not looked for
     std::optional<double> saturation_;    ///< value of saturated pixels as they were recorded

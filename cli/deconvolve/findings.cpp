@@ -7,7 +7,7 @@
 
 #include "cli/deconvolve/command.hpp"
 #include "convolume/execution.hpp"
-#include "convolume/psf_fit.hpp"
+#include "operations/warnings/restoration.hpp"
 
 namespace convolume::cli {
 
@@ -129,6 +129,21 @@ bool DeconvolveSteps::has_missing() const {
                        [](const MissingPixels& one) { return one.count() > 0; });
 }
 
+FittedPsf DeconvolveSteps::fit_to_volume(index_t t, index_t c, int most_comparisons,
+                                         const ExecutionContext& context) {
+    SourceChannel channel(*reader_, c, t);
+    std::optional<MarkedSource> marked;
+    PsfFitOptions options;
+    options.most_comparisons = most_comparisons;
+    options.saturation = saturation_;
+    if (has_missing() && !saturation_) options.saturation = missing_pixel;
+    if (has_missing())
+        marked.emplace(channel,
+                       missing_[static_cast<std::size_t>(t * input_metadata_.channels + c)]);
+    return fit_psf(marked ? static_cast<ImageSource&>(*marked) : channel, *kernels_.of(c).file.made,
+                   options, request_.engines, context);
+}
+
 void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
     const PhaseTimer timer(context.timeline, Phase::prepare);
     std::vector<const Kernels::Ready*> done;
@@ -136,14 +151,7 @@ void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
         const Kernels::Ready& psf = kernels_.of(c);
         if (psf.solver || std::find(done.begin(), done.end(), &psf) != done.end()) continue;
         done.push_back(&psf);
-        SourceChannel channel(*reader_, c);
-        std::optional<MarkedSource> marked;
-        PsfFitOptions options;
-        options.saturation = saturation_;
-        if (has_missing() && !saturation_) options.saturation = missing_pixel;
-        if (has_missing()) marked.emplace(channel, missing_[static_cast<std::size_t>(c)]);
-        const FittedPsf fitted = fit_psf(marked ? static_cast<ImageSource&>(*marked) : channel,
-                                         *psf.file.made, options, request_.engines, context);
+        const FittedPsf fitted = fit_to_volume(0, c, PsfFitOptions().most_comparisons, context);
         const std::string place =
             input_metadata_.channels > 1 ? message("channel ", kernels_.number(c), ": ") : "";
         refined_.push_back(message(
@@ -151,6 +159,25 @@ void DeconvolveSteps::refine_psfs(const ExecutionContext& context) {
             "; errors of predicted photons are ", format_number(fitted.first_error, 4), " -> ",
             format_number(fitted.error, 4), " times those of noise"));
         kernels_.replace_made(c, fitted.model, context);
+    }
+}
+
+void DeconvolveSteps::find_cause_of_misfit(const ExecutionContext& context) {
+    const auto volume = misfitting_volume(volumes_);
+    if (!volume || request_.refines_psf) return;
+    const auto number = static_cast<index_t>(*volume), channels = input_metadata_.channels;
+    const KernelFile& psf = kernels_.of(number % channels).file;
+    if (!psf.made || !psf.deeper.empty()) return;
+    // One change of each parameter in either direction shows which one is wrong.
+    constexpr int comparisons = 10;
+    const PhaseTimer timer(context.timeline, Phase::prepare);
+    ExecutionContext own;
+    own.stop = context.stop;
+    try {
+        better_optics_ =
+            fit_to_volume(number / channels, number % channels, comparisons, own).changes;
+    } catch (const InvalidArgument&) {  // an image of less than three planes
+    } catch (const BadData&) {          // its noise does not tell the photons
     }
 }
 

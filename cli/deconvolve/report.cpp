@@ -222,9 +222,9 @@ void DeconvolveSteps::tell_result(const Facts& facts) const {
                                                      {"finding", bleachings_[c].finding}});
     }
     for (std::size_t i = 0; i < volumes_.size(); ++i) tell_volume(facts, static_cast<index_t>(i));
-    for (const Sentence& warning :
-         restoration_warnings({volumes_, options_, kernels_.all().front()->file.made.has_value(),
-                               request_.refines_psf, saturated_text(), light_.least_share()}))
+    for (const Sentence& warning : restoration_warnings(
+             {volumes_, options_, kernels_.all().front()->file.made.has_value(),
+              request_.refines_psf, better_optics_, saturated_text(), light_.least_share()}))
         facts.console.warning(in_words_of_command(warning));
 }
 

@@ -82,24 +82,29 @@ void warn_of_filter(const RestorationFacts& facts, Warnings& warnings) {
         cure));
 }
 
-/// Warns if the image differs from the blurred result by much more than noise after as many
-/// iterations as the search found.
+Sentence cure_of_misfit(const RestorationFacts& facts) {
+    if (!facts.psf_is_made)
+        return sentence("check voxel sizes and wavelength, or measure the PSF from beads");
+    if (facts.psf_is_refined)
+        return sentence("measure the PSF from beads, or use ", OptionName{"depth_range"},
+                        " if it varies");
+    if (!facts.better_optics)
+        return sentence("try ", OptionName{"refine_psf"},
+                        ", which fits NA, index and depth to the image");
+    if (facts.better_optics->empty())
+        return sentence(
+            "no other NA, index or depth fits better: check voxel sizes and wavelength, or measure "
+            "the PSF from beads");
+    return sentence(*facts.better_optics, " fits better: check these parameters, or try ",
+                    OptionName{"refine_psf"}, ", which finds them");
+}
+
 void warn_of_misfit(const RestorationFacts& facts, Warnings& warnings) {
-    // Half more than noise. Phantoms with their own PSF have less than 1.1.
-    constexpr double noticeable = 1.5;
-    double most = 0;
-    for (const DeconvolveReport& volume : facts.volumes)
-        if (volume.searched > 0) most = std::max(most, volume.misfit.value_or(0));
-    if (most < noticeable) return;
-    const Sentence cure =
-        !facts.psf_is_made
-            ? sentence("check voxel sizes and wavelength, or measure the PSF from beads")
-        : facts.psf_is_refined ? sentence("measure the PSF from beads, or use ",
-                                          OptionName{"depth_range"}, " if it varies")
-                               : sentence("try ", OptionName{"refine_psf"},
-                                          ", which fits NA, index and depth to the image");
+    const auto worst = misfitting_volume(facts.volumes);
+    if (!worst) return;
     warnings.push_back(sentence("the PSF does not fit the image: what remains is ",
-                                format_number(most, 3), " times the noise; ", cure));
+                                format_number(*facts.volumes[*worst].misfit, 3),
+                                " times the noise; ", cure_of_misfit(facts)));
 }
 
 void warn_of_lost_light(double least_share, Warnings& warnings) {
@@ -112,6 +117,19 @@ void warn_of_lost_light(double least_share, Warnings& warnings) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> misfitting_volume(const std::vector<DeconvolveReport>& volumes) {
+    // Half more than noise. Phantoms with their own PSF have less than 1.1.
+    double most = 1.5;
+    std::optional<std::size_t> worst;
+    for (std::size_t i = 0; i < volumes.size(); ++i) {
+        const double misfit = volumes[i].searched > 0 ? volumes[i].misfit.value_or(0) : 0;
+        if (misfit < most) continue;
+        most = misfit;
+        worst = i;
+    }
+    return worst;
+}
 
 Warnings restoration_warnings(const RestorationFacts& facts) {
     Warnings warnings;

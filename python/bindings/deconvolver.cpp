@@ -307,7 +307,7 @@ void bind_warnings(nb::module_& module) {
         [](const std::vector<DeconvolveReport>& volumes, const DeconvolveOptions& options,
            const std::string& saturated) {
             return in_words_of_python(
-                restoration_warnings({volumes, options, false, false, saturated, {}}));
+                restoration_warnings({volumes, options, false, false, {}, saturated, {}}));
         },
         "Returns what is doubtful about finished deconvolutions, most important first.",
         nb::arg("volumes"), nb::arg("options"), nb::arg("saturated"));

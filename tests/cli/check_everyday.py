@@ -113,6 +113,18 @@ def check_disturbances(folder):
     check(errors[1] < errors[0], f"saturated pixels as bounds: error {errors[1]:.4g}, else {errors[0]:.4g}")
 
 
+def check_wrong_optics(folder):
+    run(folder, "phantom", "-o", "nuclei.tif", "--kind", "cells", "--size", "16,96,96", *VOXEL, "-q")
+    lens = ["--na", 1.2, "--ni", 1.33, "--wavelength", "520nm"]
+    run(folder, "simulate", "nuclei.tif", "-o", "recorded.tif", *lens, "--photons", 10000, "-q")
+    for optics, warns in ([], False), (["--ns", 1.45, "--depth", "10um"], True):
+        said = run(folder, "deconvolve", "recorded.tif", "-o", "restored.tif", *lens, *optics, "--device", "cpu",
+                   "--overwrite").stderr
+        check(("index of the sample 1.45 → 1.33 fits better" in said) == warns and ("does not fit" in said) == warns,
+              f"a misfit with {optics} names its cause: {said}")
+
+
 with tempfile.TemporaryDirectory() as name:
     check_disturbances(Path(name))
+    check_wrong_optics(Path(name))
 sys.exit(1 if failed else 0)
