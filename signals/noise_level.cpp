@@ -30,7 +30,11 @@ void check_noise_block(index_t block) {
 
 NoiseDivider::NoiseDivider(SignalSource& source, index_t samples, index_t block,
                            Precision precision)
-    : source_(source), length_(samples), block_(block), complex_(is_complex(source.type())) {
+    : source_(source),
+      length_(samples),
+      // A longer block than the signal is one block, whose double is within range.
+      block_(std::min(block, std::max(samples, shortest_block))),
+      complex_(is_complex(source.type())) {
     check_noise_block(block);
     const bool is_double = precision == Precision::float64;
     type_ = complex_ ? (is_double ? PixelType::complex128 : PixelType::complex64)

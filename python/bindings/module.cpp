@@ -4,6 +4,7 @@
 // convolume/_errors.py, which are also usual errors of Python: ValueError, MemoryError, OSError,
 // RuntimeError.
 #include <new>
+#include <stdexcept>
 
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
@@ -51,6 +52,10 @@ std::string sentence_of(const Thrown& error) {
         return error.what();
 }
 
+void raise_out_of_memory() {
+    raise("OutOfMemory", "the system refused memory: ask for less, or free some");
+}
+
 void translate(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
@@ -81,7 +86,9 @@ void translate(const std::exception_ptr& thrown, void*) {
     } catch (const Error& error) {
         raise("Error", sentence_of(error));
     } catch (const std::bad_alloc&) {
-        raise("OutOfMemory", "the system refused memory: ask for less, or free some");
+        raise_out_of_memory();
+    } catch (const std::length_error&) {  // of a container beyond every memory
+        raise_out_of_memory();
     }
 }
 

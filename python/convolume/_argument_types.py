@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from ._errors import Error, WrongType
+from ._errors import Error, OutOfMemory, WrongType
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LONGEST = 60  # characters of an argument that a sentence quotes
 _LOOKED_AT = 1000  # elements of a sequence whose types are compared
-_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", complex: "a number", bool: "True or False",
-                          str: "a text", bytes: "bytes", types.NoneType: "None"}
+_WORDS: dict[Any, str] = {Any: "an array of numbers", int: "a whole number", float: "a number", complex: "a number",
+                          bool: "True or False", str: "a text", bytes: "bytes", types.NoneType: "None"}
 _PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
@@ -36,9 +36,12 @@ def names_wrong_types(function: _Function) -> _Function:
             raise
         except Exception as error:
             sentence = _sentence(function, arguments, options, isinstance(error, TypeError))
-            if sentence is None:
-                raise
-            raise WrongType(sentence) from None
+            if sentence is not None:
+                raise WrongType(sentence) from None
+            if isinstance(error, MemoryError):  # of NumPy, or of Python itself
+                raise OutOfMemory("the arguments ask for an array that does not fit in memory: give smaller numbers "
+                                  "or arrays") from None
+            raise
 
     return cast(_Function, answering)
 
@@ -54,24 +57,31 @@ def _sentence(function: Callable[..., Any], arguments: Sequence[Any], options: M
         given = signature.bind(*arguments, **options).arguments
     except TypeError:
         return None  # a missing or unknown argument, of which Python tells
-    for name, value in given.items():
-        parameter = signature.parameters[name]
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
+    for name, value, annotation, default in _annotated(signature, given):
         if name == "dtype" or name.endswith("_dtype"):
             if not _is_dtype(value):
                 return f"{name} is {shown(value)}: give a type of NumPy, such as \"float32\""
-        elif not fits(value, parameter.annotation) and value is not parameter.default:
-            return f"{name} is {shown(value)}: give {words_of(parameter.annotation)}"
-    for name, value in given.items() if is_refused else ():
+        elif not fits(value, annotation) and value is not default:
+            return f"{name} is {shown(value)}: give {words_of(annotation)}"
+    for name, value, annotation, _ in _annotated(signature, given) if is_refused else ():
         is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if is_whole and not -2**31 <= int(value) < 2**31:
             return f"{name} is {shown(value)}: that number is too large, give a smaller one"
-        annotation = signature.parameters[name].annotation
         takes_whole = fits(1, annotation) and not fits(0.5, annotation)
         if takes_whole and not is_whole and isinstance(value, numbers.Real | np.bool_ | np.ndarray):
             return f"{name} is {shown(value)}: give {words_of(annotation)}"
     return None
+
+
+def _annotated(signature: inspect.Signature, given: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yields the arguments of a call: their names, values, annotations and defaults. Keywords that the signature does
+    not name have the annotation of ``**options``."""
+    for name, value in given.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            yield from ((other, one, parameter.annotation, inspect.Parameter.empty) for other, one in value.items())
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            yield name, value, parameter.annotation, parameter.default
 
 
 def check_types(options: Mapping[str, Any], keywords: Any) -> None:
@@ -137,12 +147,16 @@ def fits(value: Any, annotation: Any) -> bool:
 
 def _fits(value: Any, annotation: Any) -> bool:
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if annotation is Any or annotation is inspect.Parameter.empty:
+    if annotation is inspect.Parameter.empty:
         return True
+    if annotation is Any:
+        if isinstance(value, str):
+            return _is_writable(value)
+        return not isinstance(value, type) and _may_hold_numbers(getattr(value, "dtype", None))
     if annotation is None or annotation is types.NoneType:
         return value is None
     if origin is Literal:
-        return any(type(value) is type(one) for one in inner) and (not isinstance(value, str) or _has_utf8(value))
+        return any(type(value) is type(one) for one in inner) and (not isinstance(value, str) or _is_writable(value))
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, one) for one in inner)
     if annotation is int:
@@ -154,10 +168,10 @@ def _fits(value: Any, annotation: Any) -> bool:
     if annotation is bool:
         return isinstance(value, bool | np.bool_)
     if annotation is str:
-        return isinstance(value, str) and _has_utf8(value)
+        return isinstance(value, str) and _is_writable(value)
     kind = origin or annotation
     if kind is collections.abc.Callable:
-        return callable(value)
+        return callable(value) and not isinstance(value, type)
     if kind is tuple:
         return _is_series(value) and (not inner or inner[-1] is Ellipsis or len(value) == len(inner)) and all(
             fits(one, kind) for one, kind in zip(value, itertools.cycle(t for t in inner if t is not Ellipsis)))
@@ -165,17 +179,25 @@ def _fits(value: Any, annotation: Any) -> bool:
         if inner and inner[0] in (int, float) and getattr(value, "ndim", 1) != 1:
             return False
         return _is_series(value) and all(fits(one, inner[0]) for one in itertools.islice(value, _LOOKED_AT) if inner)
+    if kind is os.PathLike:
+        return isinstance(value, os.PathLike) and fits(os.fspath(value), str)
     if kind is collections.abc.Iterable:
         return hasattr(value, "__iter__") and not (isinstance(value, np.ndarray) and value.ndim == 0)
     return not isinstance(kind, type) or isinstance(value, kind)
 
 
-def _has_utf8(text: str) -> bool:
+def _may_hold_numbers(dtype: Any) -> bool:
+    """Tells whether an array of a type may hold numbers. Types of other libraries than NumPy may."""
+    return not isinstance(dtype, np.dtype) or dtype.kind in "buifc"
+
+
+def _is_writable(text: str) -> bool:
+    """Tells whether a text can be written to files, and name one."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return "\0" not in text
 
 
 def _has_double(value: Any) -> bool:
@@ -188,7 +210,7 @@ def _has_double(value: Any) -> bool:
 
 def _is_series(value: Any) -> bool:
     """Tells whether a value has a length and elements, as lists and arrays do."""
-    if isinstance(value, str | bytes | Mapping | set | type):
+    if isinstance(value, str | bytes | memoryview | Mapping | set | type):
         return False
     try:
         return len(value) >= 0 and iter(value) is not None

@@ -42,13 +42,24 @@ def readable(array: Any, what: str) -> np.ndarray:
     """
     if type(array) is np.ndarray and array.dtype in TYPES and _has_whole_strides(array):
         return array
+    return _converted(_without_mask(array, what), what)
+
+
+def host_numbers(array: Any, what: str) -> np.ndarray:
+    """Returns `array` as a NumPy array of booleans or numbers, with its own type in the machine's byte order."""
+    found = _without_mask(array, what)
+    if found.dtype.kind not in "buifc":
+        raise InvalidArgument(f"{what} is of type {found.dtype}: it must hold numbers")
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def _without_mask(array: Any, what: str) -> np.ndarray:
+    """Returns an array of any library as one of NumPy, without a mask."""
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise InvalidArgument(f"{what} is a masked array: fill the masked samples first, by .filled(value)")
-        array = array.data
-    if not isinstance(array, np.ndarray):
-        array = from_others(array, what)
-    return _converted(array, what)
+        return array.data
+    return array if isinstance(array, np.ndarray) else from_others(array, what)
 
 
 def _has_whole_strides(array: np.ndarray) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._errors import InvalidArgument, OutOfMemory
+from ._options import whole_numbers
 
 Triple = tuple[int, int, int]
 Halo = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
@@ -22,9 +23,18 @@ LARGEST_SHARD = 1 << 30
 
 def triple(numbers: Sequence[int], what: str) -> Triple:
     """Checks three extents of at least 1; `what` names them in errors."""
-    if isinstance(numbers, str) or len(numbers) != 3 or any(int(n) < 1 for n in numbers):
-        raise InvalidArgument(f"{what} has three extents z, y, x of 1 at least, not {tuple(numbers)}")
-    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+    found = whole_numbers(numbers, what)
+    if len(found) != 3 or min(found) < 1:
+        raise InvalidArgument(f"{what} has three extents z, y, x of 1 at least, not {tuple(found)}")
+    return found[0], found[1], found[2]
+
+
+def symmetric_halo(numbers: Sequence[int]) -> Halo:
+    """Checks the caller's halo, a number of samples along z, y and x, and returns it."""
+    found = whole_numbers(numbers, "halo")
+    if len(found) != 3 or min(found) < 0:
+        raise InvalidArgument(f"a halo has three numbers for z, y and x, 0 at least, not {tuple(found)}")
+    return (found[0], found[0]), (found[1], found[1]), (found[2], found[2])
 
 
 def product(numbers: Sequence[int]) -> int:

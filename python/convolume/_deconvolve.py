@@ -205,8 +205,10 @@ class Deconvolver:
             mask = np.ascontiguousarray(weights != 0, np.uint8)
         missing = find_missing(image, self._psfs[number].taps, self._arguments, mask, camera_maximum)
         saturation = self._arguments.get("saturation", "auto")
-        if saturation == "auto":
+        if isinstance(saturation, str):
             saturation = None if missing is None else missing.saturation
+        elif saturation is not None:
+            saturation = float(saturation)  # of a type that can be a key
         findings: list[str] = []
         if missing is not None and missing.count > 0:
             marked = np.empty(image.shape, np.float32)
@@ -421,7 +423,7 @@ def _check_depths(shape: tuple[int, ...], psfs: list[Kernel], options: Mapping[s
         raise InvalidArgument(f"depths are for images of three dimensions, not of {len(shape)}: leave them out")
     if len(depths) != len(psfs):
         raise InvalidArgument(f"there are {len(psfs)} PSFs and {len(depths)} depths: give a depth for each PSF")
-    if not spacing or spacing[0] is None:
+    if spacing is None or len(spacing) == 0 or spacing[0] is None:
         raise InvalidArgument("depths are in µm, and the distance of planes is not known: give spacing")
 
 

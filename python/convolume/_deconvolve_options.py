@@ -142,7 +142,7 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
         del own["saturation"]
     if own.get("uncertainty") is True:
         own["uncertainty"] = _core.usual_splits
-    spacing = own.get("spacing") or [1.0] * dimensions
+    spacing = [1.0] * dimensions if own.get("spacing") is None else own["spacing"]
     if len(spacing) != dimensions:
         raise InvalidArgument(f"spacing has {len(spacing)} numbers for {dimensions} dimensions")
     own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]

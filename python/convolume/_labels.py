@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrays say about themselves: the letters of their axes and their voxel sizes."""
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import _xarray
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
+from ._options import axes_of
 
 Voxels = dict[str, float]  # edge lengths in µm by the letter of their axis
 
@@ -56,10 +56,7 @@ def chosen_axes(axes: Sequence[int] | int | None, image: Any, dimensions: int, k
             raise InvalidArgument(f"the kernel has {kernel_dimensions} dimensions and the image only {dimensions}")
         found = list(range(dimensions - kernel_dimensions, dimensions))
     else:
-        try:
-            given = [operator.index(axis) for axis in (axes if isinstance(axes, Iterable) else [axes])]
-        except TypeError:
-            raise InvalidArgument(f"axes is {axes!r}: give a whole number for each axis") from None
+        given = axes_of(axes)
         found = [axis + dimensions if axis < 0 else axis for axis in given]
         if any(not 0 <= axis < dimensions for axis in found) or len(set(found)) != len(found):
             raise InvalidArgument(f"axes {tuple(given)} do not name axes of an image of {dimensions} dimensions once "
@@ -87,7 +84,7 @@ def deconvolved_dimensions(psf: Any, image: Any, dimensions: int, axes: Any) -> 
     letters = letters_of(image)
     most = dimensions if letters is None else sum(axis in "ZYX" for axis in letters)
     if axes is not None:
-        most = 1 if isinstance(axes, int) else len(axes)
+        most = len(axes_of(axes))
     while isinstance(psf, Image) and len(shape) > most and shape[0] == 1:
         shape = shape[1:]
     return len(shape)

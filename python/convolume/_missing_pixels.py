@@ -12,11 +12,15 @@ from ._errors import InvalidArgument
 from ._options import triple_of
 
 
+def _is_auto(option: Any) -> bool:
+    return isinstance(option, str) and option == "auto"
+
+
 def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
     """Returns a mask as an array of 0 and 1, or None if none is given."""
     if given is None:
         return None
-    mask = np.ascontiguousarray(np.asarray(given) != 0, np.uint8)
+    mask = np.ascontiguousarray(readable(given, "the mask") != 0, np.uint8)
     if mask.shape != image_shape:
         raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, {image_shape}")
     return mask
@@ -52,8 +56,8 @@ def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
     if image.dtype.kind == "c":  # which the plan refuses
         return None
     return _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)),
-                                        no_data == "auto" and not compares_all,
+                                        _is_auto(no_data) and not compares_all,
                                         None if isinstance(no_data, str) else float(no_data),
-                                        hot_pixels == "auto" and not compares_all,
-                                        options.get("saturation", "auto") == "auto", nan == "missing", mask,
+                                        _is_auto(hot_pixels) and not compares_all,
+                                        _is_auto(options.get("saturation", "auto")), nan == "missing", mask,
                                         camera_maximum, options.get("workers"))

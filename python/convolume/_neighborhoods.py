@@ -17,7 +17,7 @@ from ._arrays import ArrayForm
 from ._device import is_on_gpu
 from ._errors import InvalidArgument, WrongType
 from ._gpu_numbers import GpuNumbers, on_host
-from ._options import Boundary, Precision, continued_indices
+from ._options import Boundary, Precision, axes_of, continued_indices
 from ._sums import Array, Resources, convolved, empty_beside
 
 Samples = Callable[[Sequence[int]], Array]
@@ -237,11 +237,7 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     """Checks the axes that are filtered, all for None, and returns them as numbers from 0 to `dimensions` - 1."""
     if axes is None:
         return list(range(dimensions))
-    try:
-        given = [operator.index(axis) for axis in np.atleast_1d(axes)]
-    except (TypeError, ValueError):
-        raise WrongType(f"axes is {shown(axes)}, which cannot be interpreted as an integer or as several: give whole "
-                        "numbers") from None
+    given = axes_of(axes)
     for axis in given:
         if not -dimensions <= axis < dimensions:
             raise InvalidArgument(f"specified axis: {axis} is out of range of the {dimensions} dimensions of the input")

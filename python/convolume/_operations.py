@@ -16,12 +16,12 @@ from . import _core
 from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples
-from ._blocks import Halo, Triple
+from ._blocks import Halo, Triple, symmetric_halo
 from ._convolve import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
-from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, with_keywords
+from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -190,7 +190,7 @@ class Convolution(Operation):
         self.dtype = result_type(options.get("dtype"), natural)
         self.nan = _checked_policy(nan, self.name)
         self.options: dict[str, Any] = {"normalize": options.get("normalize"), "nan": nan}
-        self.origin = origin if isinstance(origin, str) else [int(i) for i in origin]
+        self.origin = origin if isinstance(origin, str) else whole_numbers(origin, "origin")
         center = _center(self.kernel, origin)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
         self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
@@ -280,12 +280,7 @@ class Deconvolution(Operation):
         if self.options.get("method") in _NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
-        extents = list(self.psf.shape) if halo is None else [int(n) for n in halo]
-        if len(extents) != 3 or min(extents) < 0:
-            raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
-        if halo is None:
-            extents = [0 if k == 1 else k for k in extents]
-        self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
+        self.halo = symmetric_halo([0 if k == 1 else k for k in self.psf.shape] if halo is None else halo)
         self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
@@ -412,13 +407,10 @@ class Function(Operation):
         if halo is None:
             raise InvalidArgument("a function needs its halo: so many samples around a block along z, y and x as its "
                                   "results depend on, such as halo=(0, 2, 2)")
-        extents = [int(n) for n in halo]
-        if len(extents) != 3 or min(extents) < 0:
-            raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
         self.function = function
         self._told = _told_parameters(function)
         self.name = getattr(function, "__qualname__", type(function).__qualname__)
-        self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
+        self.halo = symmetric_halo(halo)
         self.boundary: str | None = boundary_name(options.get("boundary", "nearest"))
         self.cval = _checked_cval(options.get("cval", 0.0), self.boundary)
         self.nan = _checked_policy(options.get("nan", "propagate"), self.name)

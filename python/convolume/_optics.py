@@ -12,7 +12,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable, writable
-from ._errors import BadData, InvalidArgument, warn
+from ._errors import BadData, InvalidArgument, WrongType, warn
 from ._files import Path, open_quietly
 from ._image import Image
 from ._options import defaults_of, triple_of, whole_numbers, with_keywords
@@ -238,7 +238,7 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
     required = {name: all_options.pop(name, None) for name in ("na", "wavelength", "spacing")}
     for name, value in required.items():
         if value is None and like is None:
-            raise TypeError(f"make_psf() missing required keyword-only argument: '{name}'")
+            raise WrongType(f"{name} is missing: give it, or an image whose metadata has it, by like=…")
         if value is None:
             raise InvalidArgument(f"the image does not say its {name}, which a PSF needs: give {name}")
     made = psf_options(required["na"], required["wavelength"], required["spacing"], all_options.get("shape", "auto"),

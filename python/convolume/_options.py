@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from . import _core
-from ._argument_types import names_wrong_types
-from ._errors import InvalidArgument
+from ._argument_types import names_wrong_types, shown
+from ._errors import InvalidArgument, WrongType
 
 Mode = Literal["full", "same", "valid"]
 Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
@@ -109,7 +109,7 @@ def _is_whole(number: object) -> bool:
 
 
 def whole_numbers(values: Any, name: str) -> list[int]:
-    """Returns a sequence of whole numbers, which may be floating-point ones."""
+    """Returns a sequence of whole numbers, which may be floating-point ones: one for each dimension of an array."""
     def whole(one: Any) -> int:
         return int(one) if _is_whole(one) else operator.index(one)
 
@@ -118,19 +118,25 @@ def whole_numbers(values: Any, name: str) -> list[int]:
             raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
         return [whole(one) for one in values]
     except TypeError:
-        raise InvalidArgument(f"{name} is {values!r}: give whole numbers") from None
+        raise WrongType(f"{name} is {shown(values)}: give a sequence of whole numbers") from None
+
+
+def axes_of(axes: Any) -> list[int]:
+    """Returns axes that are given as one number or as several."""
+    return whole_numbers(axes if np.iterable(axes) else [axes], "axes")
 
 
 def extents_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Returns the extents of an array."""
-    if len(shape) > _MOST_DIMENSIONS:
-        raise InvalidArgument(f"a shape of {len(shape)} numbers: give the extents of an array")
-    return tuple(int(n) for n in shape)
+    return tuple(whole_numbers(shape, "shape"))
 
 
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
     """Returns 1 to 3 extents as three along z, y and x, with 1 for missing ones."""
-    padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
+    extents = extents_of(shape)
+    if len(extents) > 3:
+        raise InvalidArgument(f"shape has {len(extents)} numbers: give 1 to 3 extents")
+    padded = (1,) * (3 - len(extents)) + extents
     return padded[0], padded[1], padded[2]
 
 

@@ -34,6 +34,8 @@ from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
 from ._zarr_target import ZarrTarget
 
+Op = Literal["convolve", "deconvolve"] | Callable[[np.ndarray], Any]
+
 MOST_FAILURES = 10
 """Number of failed blocks in a row after which a run ends. Blocks with damaged samples do not count."""
 
@@ -95,8 +97,7 @@ _RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=Fals
 
 
 @with_keywords(_ShownKeywords, {**DEFAULTS, **_RUN_DEFAULTS}, takes_others=True)
-def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvolve"] | Callable[[np.ndarray], Any],
-            **options: Unpack[ProcessKeywords]) -> ProcessReport:
+def process(source: Path | Image, target: Path, op: Op, **options: Unpack[ProcessKeywords]) -> ProcessReport:
     """Applies an operation to an image of any size, block by block, and writes OME-Zarr.
 
     A block is computed by one task. It consists of whole shards of the target, which no other task writes. A shard

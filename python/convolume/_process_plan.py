@@ -15,7 +15,7 @@ from ._blocks import Block, Triple, halo_overhead, product, triple
 from ._files import Path
 from ._image import Image
 from ._output_names import check_target
-from ._process import settings_of
+from ._process import Op, settings_of
 from ._process_request import checked_request
 from ._zarr_store import Location
 from ._zarr_target import ZarrTarget
@@ -78,7 +78,7 @@ def _rate(rate: float | None) -> str:
 
 
 @names_wrong_types
-def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool = True,
+def plan_process(source: Path | Image, target: Path, op: Op, *, measure: bool = True,
                  **settings: Any) -> ProcessPlan:
     """Predicts blocks, bytes and time of :func:`process` with the same arguments.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import elements_of, names_wrong_types
-from ._arrays import TYPES, from_others, readable, real_type
+from ._arrays import TYPES, host_numbers, readable, real_type
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import whole_numbers
@@ -186,7 +186,7 @@ class Resampler:
         array
             Possibly without samples.
         """
-        samples = block if isinstance(block, np.ndarray) else from_others(block, "the block")
+        samples = host_numbers(block, "the block")
         if samples.ndim != (1 if self._signals is None else 2):
             raise InvalidArgument(f"a block of shape {samples.shape} where " + (
                 "one row of samples is meant" if self._signals is None else "signals × samples are meant"))

@@ -105,6 +105,8 @@ def parse_device(device: Device) -> tuple[str, list[int]]:
         if isinstance(device, bool | np.bool_):
             raise TypeError
         numbers = [operator.index(number) for number in np.atleast_1d(np.asarray(device, "O"))]
+        if not numbers:
+            raise TypeError
     except (TypeError, ValueError, MemoryError):
         raise WrongType(f"device is {shown(device)}: choose 'auto', 'cpu', 'gpu', a number, or several") from None
     return "gpu", numbers

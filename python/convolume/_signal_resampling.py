@@ -194,8 +194,9 @@ def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int
     n = None if n is None else operator.index(n)
     signals = numbers(x, "x")
     taps = _fir_taps(q, n, ftype)
-    own = signals.dtype if signals.dtype.kind in "fc" and signals.dtype.char != "e" else np.dtype(np.float64)
+    own = _computed_type(signals.dtype) if signals.dtype.kind in "fc" and signals.dtype.char != "e" else np.dtype("d")
     if taps is None:
+        signals = signals.astype(own) if signals.dtype.char in "gG" else signals
         return _decimated_by_iir(signals, q, 8 if n is None else n, ftype, axis, zero_phase, own)
     if q == 1 and zero_phase:  # SciPy leaves the signal as it is
         return given_back(signals.copy(), x)
@@ -224,10 +225,13 @@ def _extension(mode: str) -> Extension:
 
 def _resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, device: Device,
                workers: int | None) -> Array:
-    dtype: np.dtype[Any] = np.result_type(resampling.taps.dtype, signals.dtype, np.float32)
-    if dtype.char in "gG":  # long double is computed in double precision
-        dtype = np.dtype(np.float64 if dtype.char == "g" else np.complex128)
+    dtype = _computed_type(np.result_type(resampling.taps.dtype, signals.dtype, np.float32))
     return resampled(signals, resampling, count, axis, dtype, device, workers)
+
+
+def _computed_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns a floating-point type, or double precision in place of long double."""
+    return np.dtype({"g": "d", "G": "D"}.get(dtype.char, dtype.char))
 
 
 def _filter(signals: Array, up: int, down: int, window: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, ArrayForm, from_others, give_back, readable, with_whole_strides
+from ._arrays import TYPES, ArrayForm, give_back, host_numbers, readable, with_whole_strides
 from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
@@ -45,14 +45,7 @@ def numbers(array: Any, what: str) -> Array:
     """
     if type(array) is not np.ndarray and is_on_gpu(array):
         return GpuNumbers.of(array, what)
-    if isinstance(array, np.ma.MaskedArray):
-        readable(array, what)  # refuses masked samples
-        found: Array = array.data
-    else:
-        found = array if isinstance(array, np.ndarray) else from_others(array, what)
-    if found.dtype.kind not in "buifc":
-        raise InvalidArgument(f"{what} is of type {found.dtype}: it must hold numbers")
-    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+    return host_numbers(array, what)
 
 
 def given_back(result: Any, like: Any) -> Any:

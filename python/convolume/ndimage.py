@@ -488,7 +488,7 @@ def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, trunca
         raise InvalidArgument("a Gaussian of sigma 0: it must be above 0")
     reach = radius
     if radius is None:
-        extent = truncate * float(sigma)
+        extent = float(truncate) * float(sigma)
         if not abs(extent) <= _MOST_TAPS:
             raise InvalidArgument(f"a Gaussian of sigma {sigma} to truncate at {truncate} has too many samples: give a "
                                   "smaller sigma")
@@ -526,6 +526,6 @@ def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFi
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")
     try:
         taps = np.ones(size)
-    except MemoryError:
+    except (MemoryError, ValueError):
         raise InvalidArgument(f"a size of {size} takes more memory than there is: give the samples of a box") from None
     return AxisFilter(axis, taps, size - 1 - center, boundary(mode), size)

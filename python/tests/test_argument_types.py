@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of wrong types get a sentence that names them, and errors of the caller's own functions pass through."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 import convolume
 from convolume import cache, ndimage, restoration, signal
+from convolume._argument_types import names_wrong_types
 
 IMAGE, KERNEL = np.ones((4, 8, 8), np.float32), np.ones((3, 3, 3), np.float32)
 ANALYTIC = np.ones(256, np.complex64)
@@ -119,5 +121,110 @@ def test_shapes_that_are_no_shapes():
     for call in (lambda: convolume.FilterBank(range(10**12), np.ones((2, 5))),
                  lambda: convolume.CorrelationBank(range(10**12), np.ones((2, 5))),
                  lambda: convolume.Deconvolver(range(10**12), KERNEL)):
-        with pytest.raises(convolume.InvalidArgument, match="a shape of 1000000000000 numbers"):
+        with pytest.raises(convolume.InvalidArgument, match="shape has 1000000000000 numbers"):
             call()
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (lambda kind: convolume.convolve(kind, KERNEL), "image"),
+    (lambda kind: convolume.convolve(IMAGE, kind), "kernel"),
+    (lambda kind: convolume.wiener(IMAGE, kind), "PSF|psf"),
+    (lambda kind: convolume.richardson_lucy(IMAGE, KERNEL, 2, background=0, callback=kind), "callback .* a function"),
+    (lambda kind: convolume.process(convolume.Image.of_array(IMAGE), "a.zarr", "deconvolve", psf=kind), "PSF|psf")])
+@pytest.mark.parametrize("kind", [int, np.float32, convolume.Image])
+@pytest.mark.filterwarnings("ignore::convolume.ConvolumeWarning")
+def test_a_class_is_no_argument(call, name, kind):
+    with pytest.raises(convolume.InvalidArgument, match=name):
+        call(kind)
+
+
+@pytest.mark.parametrize("call", [
+    lambda many: convolume.process(convolume.Image.of_array(IMAGE), "a.zarr", np.sqrt, halo=many),
+    lambda many: convolume.process(convolume.Image.of_array(IMAGE), "a.zarr", "deconvolve", psf=KERNEL, halo=many),
+    lambda many: convolume.process(convolume.Image.of_array(IMAGE), "a.zarr", "convolve", kernel=KERNEL, block=many),
+    lambda many: convolume.make_psf(**{**OPTICS, "shape": many}),
+    lambda many: convolume.Phantom(many),
+    lambda many: convolume.convolve(IMAGE, KERNEL, axes=many),
+    lambda many: convolume.wiener(IMAGE, KERNEL, axes=many),
+    lambda many: ndimage.convolve(IMAGE, KERNEL, axes=many),
+    lambda many: ndimage.gaussian_filter(IMAGE, 1.0, axes=many)])
+def test_sequences_of_more_numbers_than_dimensions(call):
+    with pytest.raises(convolume.InvalidArgument, match="1000000000000 numbers"):
+        call(range(10**12))
+
+
+def test_four_extents_are_no_shape_of_a_volume():
+    with pytest.raises(convolume.InvalidArgument, match="shape has 4 numbers"):
+        convolume.Phantom((3, 4, 5, 6))
+
+
+@pytest.mark.parametrize("call", [lambda view: ndimage.gaussian_filter(IMAGE, 1.0, axes=view),
+                                  lambda view: ndimage.uniform_filter(IMAGE, origin=view)])
+def test_a_memoryview_is_no_sequence_of_numbers(call):
+    with pytest.raises(convolume.InvalidArgument, match="(axes|origin) is <memory"):
+        call(memoryview(np.zeros(3, np.int64)))
+
+
+def test_arrays_and_scalars_of_numpy_as_options():
+    numbers = np.array([0.2, 0.1, 0.1])
+    expected = convolume.richardson_lucy(IMAGE, KERNEL, 2, background=0, spacing=(0.2, 0.1, 0.1))
+    assert np.array_equal(convolume.richardson_lucy(IMAGE, KERNEL, 2, background=0, spacing=numbers), expected)
+    line = np.ones(3, np.float32) / 3
+    assert np.array_equal(convolume.wiener(IMAGE, line, axes=np.int8(-1)), convolume.wiener(IMAGE, line, axes=-1))
+    convolume.richardson_lucy(IMAGE, KERNEL, 2, background=0, saturation=np.array(50.0), no_data=np.float32(-1))
+    for device in ([], np.array([], "M8[s]")):
+        with pytest.raises(convolume.InvalidArgument, match="device is .*: choose"):
+            convolume.convolve(IMAGE, KERNEL, device=device)
+    with pytest.raises(convolume.InvalidArgument, match="spacing has 0 numbers"):
+        convolume.wiener(IMAGE, KERNEL, spacing=np.array([]))
+    with pytest.raises(convolume.InvalidArgument, match="too many samples"):
+        ndimage.gaussian_filter1d(IMAGE, 1.0, truncate=np.array(np.inf, np.float16))
+
+
+def test_a_block_of_samples_holds_plain_numbers():
+    resampler, samples = convolume.Resampler(3, 2), np.ones(20, np.float32)
+    with pytest.raises(convolume.InvalidArgument, match="masked"):
+        resampler.push(np.ma.masked_array(samples, mask=samples > 0))
+    for block in (samples.astype("U3"), samples.astype("O")):
+        with pytest.raises(convolume.InvalidArgument, match="type"):
+            resampler.push(block)
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    with pytest.raises(convolume.InvalidArgument, match="bfloat16"):
+        resampler.push(samples.astype(ml_dtypes.bfloat16))
+
+
+def test_a_mask_holds_numbers():
+    with pytest.raises(convolume.InvalidArgument, match="the mask is of type"):
+        convolume.richardson_lucy(IMAGE, KERNEL, 2, mask=np.zeros(IMAGE.shape, "V4"))
+
+
+@pytest.mark.parametrize("name", ["a\0.zarr", "\ud800.zarr"])
+def test_names_of_files_that_no_system_has(name):
+    image = convolume.Image.of_array(IMAGE)
+    for call in (lambda: convolume.process(image, name, np.sqrt, halo=(0, 0, 0)),
+                 lambda: convolume.process(name, "a.zarr", np.sqrt, halo=(0, 0, 0)),
+                 lambda: convolume.open(pathlib.Path(name)),
+                 lambda: convolume.process(image, "a.zarr", "convolve", kernel=name),
+                 lambda: convolume.plan_process(image, "a.zarr", "convolve", kernel=name)):
+        with pytest.raises(convolume.Error):
+            call()
+
+
+def test_numbers_beyond_memory():
+    noise = np.random.default_rng(1).normal(0, 1, (2, 200))
+    assert np.array_equal(convolume.divide_by_noise(noise, 2**62), convolume.divide_by_noise(noise, 200))
+    with pytest.raises(convolume.InvalidArgument, match="more memory than there is"):
+        ndimage.uniform_filter1d(IMAGE, 2**62)
+
+    @names_wrong_types
+    def refused(samples: int) -> np.ndarray:
+        return np.empty(samples)
+
+    with pytest.raises(convolume.OutOfMemory, match="does not fit in memory"):
+        refused(2**55)
+
+
+def test_long_double_is_decimated_in_double_precision():
+    for kind, double in (("longdouble", "float64"), ("clongdouble", "complex128")):
+        samples = np.arange(100).astype(kind)
+        assert np.array_equal(signal.decimate(samples, 2), signal.decimate(samples.astype(double), 2))
