@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/parameters.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "convolume/error.hpp"
+#include "operations/optics/psf_layers.hpp"
 
 namespace convolume::cli {
 
@@ -84,14 +86,6 @@ class KeyReader {
     const std::string& source_;
 };
 
-// Parameters that only models with layers have.
-constexpr std::array<std::string_view, 8> layer_keys{"ni0",    "ng",    "ng0",    "ns",
-                                                     "ti0_um", "tg_um", "tg0_um", "depth_um"};
-
-bool is_layer(std::string_view key) {
-    return std::find(layer_keys.begin(), layer_keys.end(), key) != layer_keys.end();
-}
-
 }  // namespace
 
 Json psf_parameters(const PsfOptions& options) {
@@ -135,14 +129,9 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
 }
 
 void refuse_unused_layers(const PsfOptions& options, const Json& typed) {
-    if (has_layers(options.model)) return;
-    for_each_option<PsfOptions>([&](const auto& field) {
-        if (is_layer(field.text.name) && typed.contains(field.text.name))
-            throw InvalidArgument(message(field.text.flags,
-                                          " does not apply to models without layers; leave "
-                                          "it out, or choose --model gibson-lanni or "
-                                          "vectorial"));
-    });
+    std::vector<std::string> given;
+    for (const auto& [key, value] : typed.items()) given.push_back(key);
+    refuse_unused_layers(options.model, given);
 }
 
 Json read_psf_parameters(const std::string& file) {

@@ -49,7 +49,8 @@ std::string command_option(std::string_view library_option) {
     for (const auto& [name, option] : other_names)
         if (name == library_option) return option;
     std::string flag =
-        flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions>(library_option);
+        flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions>(
+            library_option);
     if (!flag.empty()) return flag;
     flag = message(library_option.starts_with("--") ? "" : "--", library_option);
     std::replace(flag.begin(), flag.end(), '_', '-');

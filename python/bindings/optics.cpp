@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
@@ -10,6 +12,7 @@
 #include "convolume/psf_fit.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
 #include "operations/optics/image_optics.hpp"
+#include "operations/optics/psf_layers.hpp"
 
 namespace convolume::python {
 
@@ -58,6 +61,18 @@ void bind_image_optics(nb::module_& module) {
         "and "
         "sentences on doubtful assumptions.",
         nb::arg("image"), nb::arg("channel"), nb::arg("given"));
+    module.def(
+        "refuse_unused_layers",
+        [](const PsfOptions& options, const std::vector<std::string>& keywords) {
+            std::vector<std::string> given;
+            for_each_option<PsfOptions>([&](const auto& field) {
+                if (std::count(keywords.begin(), keywords.end(), field.text.keyword()) > 0)
+                    given.emplace_back(field.text.name);
+            });
+            refuse_unused_layers(options.model, given);
+        },
+        "Refuses parameters of layers that the caller gives for a model without layers.",
+        nb::arg("options"), nb::arg("keywords"));
     module.def(
         "psf_size_like",
         [](const PsfOptions& options, const Triple& image) {
@@ -216,9 +231,16 @@ nb::dict refined_psf_facts(const RefinedPsf& refined) {
         parameters[to_string(p.parameter)] =
             nb::make_tuple(p.value, p.deviation, p.low, p.high, p.at_bound);
     const Objective& lens = refined.model.objective;
+    nb::dict optics;
+    optics["na"] = lens.na;
+    optics["ni"] = lens.ni;
+    if (has_layers(refined.model.model)) {
+        optics["ns"] = lens.ns;
+        optics["depth"] = refined.model.depth_um;
+    }
     nb::dict facts;
     facts["parameters"] = parameters;
-    facts["model"] = nb::make_tuple(lens.na, lens.ni, lens.ns, refined.model.depth_um);
+    facts["optics"] = optics;
     facts["first_residual"] = refined.first_residual;
     facts["residual"] = refined.residual;
     return facts;

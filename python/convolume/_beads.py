@@ -288,10 +288,9 @@ def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, n
     model = psf_options(na, wavelength, voxel, values.shape, options, RefineKeywords)
     with progress_bar(options.get("progress")) as report:
         facts = _core.refine_psf(values, model, list(parameters), background, report)
-    found = dict(zip(("na", "ni", "ns", "depth"), facts["model"]))
     given = {name: value for name, value in options.items()
              if name in MicroscopeKeywords.__annotations__ and value is not None}
     arguments = {"model": _REFINE["model"], "modality": _REFINE["modality"], "wavelength": wavelength, "spacing": voxel,
-                 **given, **found}
+                 **given, **facts["optics"]}
     refined = {name: RefinedParameter(*one) for name, one in facts["parameters"].items()}
     return RefinedPsf(refined, arguments, facts["first_residual"], facts["residual"])

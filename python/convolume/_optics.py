@@ -131,6 +131,7 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
     made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength), spacing=_spacing(spacing),
                             shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
                             workers=options.get("workers") or 0, **own)
+    _core.refuse_unused_layers(made, [name for name, value in options.items() if value is not None])
     if isinstance(shape, str):
         made.shape = (_core.psf_size_for(made, _SHARE) if image_shape is None else
                       _core.psf_size_like(made, tuple(image_shape)))
@@ -179,7 +180,8 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
         Extents in voxels. "auto" takes the smallest ones that hold 95 % of the light on the axis, and of the light in
         each plane; with `like`, those that suit the image, which are 2 Z - 1 planes for a widefield image of Z planes.
     model : {"vectorial", "gibson-lanni", "born-wolf", "gaussian"}
-        Model of the light. The page of the command `convolume psf` has the formulas and their sources.
+        Model of the light. The page of the command `convolume psf` has the formulas and their sources. "born-wolf" and
+        "gaussian" have no layers: they refuse `ns`, `depth`, `ni0`, `ng`, `ng0`, `ti0`, `tg` and `tg0`.
     modality : {"widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"}
         Kind of illumination and detection; the same page has its formulas.
     ni : float

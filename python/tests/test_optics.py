@@ -18,7 +18,7 @@ import convolume
 def test_psf_in_focus_is_airys_disc():
     """Returns the PSF of Born and Wolf at z = 0: |2 J1(v) / v|² with v = 2π/λ NA r"""
     spacing = 0.02
-    psf = np.asarray(convolume.make_psf(na=0.5, ni=1.0, ns=1.0, wavelength=0.5, spacing=(0.02, spacing, spacing),
+    psf = np.asarray(convolume.make_psf(na=0.5, ni=1.0, wavelength=0.5, spacing=(0.02, spacing, spacing),
                                         shape=(1, 65, 65), model="born-wolf"))
     r = spacing * np.arange(1, 33)
     v = 2 * np.pi / 0.5 * 0.5 * r
@@ -39,7 +39,7 @@ def test_psf_that_fits():
 
 
 def test_two_photons_and_a_spinning_disc():
-    one_plane = {"na": 0.5, "ni": 1.0, "ns": 1.0, "spacing": (0.02, 0.02, 0.02), "shape": (1, 33, 33),
+    one_plane = {"na": 0.5, "ni": 1.0, "spacing": (0.02, 0.02, 0.02), "shape": (1, 33, 33),
                  "model": "born-wolf"}
     excited = np.asarray(convolume.make_psf(wavelength=0.9, **one_plane))
     two_photon = np.asarray(convolume.make_psf(wavelength=0.5, modality="two-photon", excitation=0.9, **one_plane))

@@ -14,6 +14,8 @@ from ._fields import LayerFields
 from ._layers import supported
 from ._work import WorkingContainer
 
+_WITH_LAYERS = ("vectorial", "gibson-lanni")  # models that the sample and the depth change
+
 
 class MakePsf(WorkingContainer):
     """Computes the PSF of an objective with the voxel size of an image layer."""
@@ -38,8 +40,10 @@ class MakePsf(WorkingContainer):
             show_error(str(error))
             return
         options: dict[str, Any] = {
-            "na": self.na.value, "ni": self.ni.value, "ns": self.ns.value, "wavelength": self.wavelength.value / 1000,
-            "model": self.model.value, "depth": self.depth.value, "spacing": spacing}
+            "na": self.na.value, "ni": self.ni.value, "wavelength": self.wavelength.value / 1000,
+            "model": self.model.value, "spacing": spacing}
+        if self.model.value in _WITH_LAYERS:
+            options |= {"ns": self.ns.value, "depth": self.depth.value}
         shown = supported({"name": "PSF", "scale": spacing, "axis_labels": list("zyx"), "units": ["micrometer"] * 3,
                            "colormap": "magma", "gamma": 0.5})
         self.work(lambda: np.asarray(convolume.make_psf(**options, progress=self.report)),
