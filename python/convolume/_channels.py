@@ -198,7 +198,7 @@ class Channelizer(_Bank):
     @names_wrong_types
     def __call__(self, signals: Any, *, tail: bool = False, stream: Any = None, progress: Progress = None) -> Any:
         """Divides whole signals. Returns what :func:`channelize` does."""
-        if type(signals) is not np.ndarray and is_on_gpu(signals):
+        if is_on_gpu(signals, stream):
             with on_stream(signals, stream):
                 return self._divide_on_gpu(DeviceArray.of(signals, "the signal"), tail, stream)
         flat, axis, batch = self._rows(signals)
@@ -283,7 +283,7 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     """
     tail, progress, stream = options.pop("tail", False), options.pop("progress", None), options.pop("stream", None)
     form: Any = options
-    if type(signals) is not np.ndarray and is_on_gpu(signals):
+    if is_on_gpu(signals, stream):
         bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **form)
         return bank(signals, tail=tail, stream=stream)
     whole = readable(signals, "the signal")
@@ -383,7 +383,7 @@ class Synthesizer(_Bank):
 
         `stream` is for frames in a GPU's memory: see :meth:`FilterBank.__call__`.
         """
-        if type(frames) is not np.ndarray and is_on_gpu(frames):
+        if is_on_gpu(frames, stream):
             with on_stream(frames, stream):
                 return self._join_on_gpu(frames, samples, stream)
         flat, axis, batch = self._frames(frames)

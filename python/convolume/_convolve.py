@@ -154,7 +154,7 @@ class Convolver:
         """
         if are_slabs(image):
             return self._of_slabs(image, out, stream)
-        if type(image) is not np.ndarray and is_on_gpu(image):
+        if is_on_gpu(image, stream):
             with on_stream(image, stream):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
@@ -241,7 +241,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     form["operation"] = operation
     if are_slabs(image):
         return _apply_to_slabs(image, kernel, form, options)
-    if is_on_gpu(image):
+    if is_on_gpu(image, options.get("stream")):
         with on_stream(image, options.get("stream")):
             return _apply_on_gpu(image, kernel, form, options)
     pixels = readable(image, "the image")

@@ -181,7 +181,7 @@ class CorrelationBank:
             See :func:`correlation_peaks`.
         """
         problem = self._problem
-        if type(signals) is not np.ndarray and is_on_gpu(signals):
+        if is_on_gpu(signals, stream):
             self._refuse_block_on_gpu(signals)
             with on_stream(signals, stream):
                 return self._peaks_on_gpu(DeviceArray.of(signals, "the signals"), stream)
@@ -282,7 +282,7 @@ def correlation_peaks(signals: Any, templates: Any, **options: Unpack[PeakKeywor
     """
     arguments: dict[str, Any] = dict(options)
     stream, progress = arguments.pop("stream", None), arguments.pop("progress", None)
-    if type(signals) is not np.ndarray and is_on_gpu(signals):
+    if is_on_gpu(signals, stream):
         there = DeviceArray.of(signals, "the signals")
         bank = CorrelationBank(there.shape, templates, dtype=there.dtype, **arguments)
         return bank.peaks(signals, stream=stream)

@@ -308,7 +308,7 @@ class Deconvolver:
         >>> bool(sharpen(image)[8, 6:9].max() < 1e-3)     # without a mask, the zeros say that there is no object
         True
         """
-        if type(image) is not np.ndarray and is_on_gpu(image):
+        if is_on_gpu(image, run.get("stream")):
             with on_stream(image, run.get("stream")):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, run)
         pixels = readable(image, "the image")

@@ -19,13 +19,18 @@ from ._errors import InvalidArgument, Unavailable
 _DLPACK_CUDA = 2
 
 
-def is_on_gpu(array: Any) -> bool:
-    """Tells whether an array lies in a CUDA device's memory."""
-    if isinstance(array, np.ndarray):
-        return False
-    if hasattr(array, "__dlpack_device__"):
-        return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
-    return hasattr(array, "__cuda_array_interface__")
+def is_on_gpu(array: Any, stream: Any = None) -> bool:
+    """Tells whether an array lies in a CUDA device's memory. Refuses a CUDA stream that the caller gives for another
+    array."""
+    if not isinstance(array, np.ndarray):
+        if hasattr(array, "__dlpack_device__"):
+            if int(array.__dlpack_device__()[0]) == _DLPACK_CUDA:
+                return True
+        elif hasattr(array, "__cuda_array_interface__"):
+            return True
+    if stream is not None:
+        raise InvalidArgument("stream is for arrays in a GPU's memory, and this one is in host memory: leave it out")
+    return False
 
 
 def known(array: Any, what: str) -> Any:

@@ -386,7 +386,7 @@ class FilterBank:
             See :func:`filter_bank`.
         """
         problem = self._problem
-        if type(signals) is not np.ndarray and is_on_gpu(signals):
+        if is_on_gpu(signals, stream):
             with on_stream(signals, stream):
                 there = DeviceArray.of(signals, "the signals", np.dtype(np.float16))
                 problem.check_shape(there.shape)
@@ -474,7 +474,7 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
     arguments: dict[str, Any] = {name: value for name, value in options.items()
                                  if name in _CommonKeywords.__annotations__}
     out, stream = options.get("out"), options.get("stream")
-    if type(signals) is not np.ndarray and is_on_gpu(signals):
+    if is_on_gpu(signals, stream):
         with on_stream(signals, stream):
             there = DeviceArray.of(signals, "the signals", np.dtype(np.float16))
             problem = _Problem(there.shape, filters, there.dtype, arguments)

@@ -104,26 +104,30 @@ def continued_indices(extent: int, before: int, after: int, boundary: str) -> np
     return np.pad(inside, (before, after), constant_values=-1)
 
 
-def _is_whole(number: object) -> bool:
-    return isinstance(number, float | np.floating) and float(number).is_integer()
+def _whole(number: Any) -> int:
+    """Returns a whole number, which may be a floating-point one. Raises TypeError for other values."""
+    is_whole = isinstance(number, float | np.floating) and float(number).is_integer()
+    return int(number) if is_whole else operator.index(number)
 
 
 def whole_numbers(values: Any, name: str) -> list[int]:
     """Returns a sequence of whole numbers, which may be floating-point ones: one for each dimension of an array."""
-    def whole(one: Any) -> int:
-        return int(one) if _is_whole(one) else operator.index(one)
-
     try:
         if len(values) > _MOST_DIMENSIONS:
             raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
-        return [whole(one) for one in values]
+        return [_whole(one) for one in values]
     except TypeError:
         raise WrongType(f"{name} is {shown(values)}: give a sequence of whole numbers") from None
 
 
 def axes_of(axes: Any) -> list[int]:
     """Returns axes that are given as one number or as several."""
-    return whole_numbers(axes if np.iterable(axes) else [axes], "axes")
+    if np.iterable(axes):
+        return whole_numbers(axes, "axes")
+    try:
+        return [_whole(axes)]
+    except TypeError:
+        raise WrongType(f"axes is {shown(axes)}: give a whole number for each axis") from None
 
 
 def extents_of(shape: Sequence[int]) -> tuple[int, ...]:

@@ -228,3 +228,35 @@ def test_long_double_is_decimated_in_double_precision():
     for kind, double in (("longdouble", "float64"), ("clongdouble", "complex128")):
         samples = np.arange(100).astype(kind)
         assert np.array_equal(signal.decimate(samples, 2), signal.decimate(samples.astype(double), 2))
+
+
+SIGNALS, FRAMES = np.ones((2, 64)), np.ones((8, 10), np.complex64)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: convolume.convolve(IMAGE, KERNEL, stream=1),
+    lambda: convolume.correlate(IMAGE, KERNEL, stream=1),
+    lambda: convolume.Convolver(IMAGE.shape, KERNEL)(IMAGE, stream=1),
+    lambda: convolume.Deconvolver(IMAGE.shape, KERNEL, iterations=2)(IMAGE, stream=1),
+    lambda: convolume.filter_bank(SIGNALS, [1.0, 2.0], stream=1),
+    lambda: convolume.FilterBank(SIGNALS.shape, [1.0, 2.0])(SIGNALS, stream=1),
+    lambda: convolume.correlation_peaks(SIGNALS, [1.0, 2.0], noise=1, stream=1),
+    lambda: convolume.CorrelationBank(SIGNALS.shape, [1.0, 2.0], noise=1).snr(SIGNALS, stream=1),
+    lambda: convolume.CorrelationBank(SIGNALS.shape, [1.0, 2.0], noise=1).peaks(SIGNALS, stream=1),
+    lambda: convolume.channelize(ANALYTIC, 8, stream=1), lambda: convolume.Channelizer(8)(ANALYTIC, stream=1),
+    lambda: convolume.synthesize(FRAMES, 8, stream=1), lambda: convolume.Synthesizer(8)(FRAMES, stream=1)])
+@pytest.mark.filterwarnings("ignore::convolume.ConvolumeWarning")
+def test_a_stream_is_for_arrays_on_a_gpu(call):
+    with pytest.raises(convolume.InvalidArgument, match="stream is for arrays in a GPU's memory"):
+        call()
+
+
+@pytest.mark.parametrize("option", [{"ns": 1.38}, {"ns": "prolong"}, {"depth": 3}, {"ni0": 1.33}, {"tg": "170um"}])
+@pytest.mark.parametrize("model", ["born-wolf", "gaussian"])
+def test_layers_are_for_models_with_layers(option, model):
+    for call in (lambda: convolume.make_psf(**OPTICS, model=model, **option),
+                 lambda: convolume.psf_facts(na=1.2, ni=1.33, wavelength=0.5, model=model, **option)):
+        with pytest.raises(convolume.InvalidArgument, match=f"^{next(iter(option))} does not apply to models without "
+                                                            "layers; leave it out, or choose model gibson-lanni or "):
+            call()
+    convolume.make_psf(**OPTICS, model=model, ns=None, ni0=None)
