@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from . import _core
-from ._argument_types import names_wrong_types
+from ._argument_types import names_wrong_types, shown
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable, writable
 from ._errors import BadData, InvalidArgument, WrongType, warn
@@ -90,8 +90,8 @@ _MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
 
 
 def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
-    if isinstance(spacing, str) or len(spacing) != 3:
-        raise InvalidArgument(f"spacing is (z, y, x) in µm, not {spacing!r}")
+    if isinstance(spacing, str | bytes) or len(spacing) != 3:
+        raise InvalidArgument(f"spacing is (z, y, x) in µm, not {shown(spacing)}")
     lengths = [length_um("spacing", one) for one in spacing]
     return lengths[0], lengths[1], lengths[2]
 

@@ -113,6 +113,8 @@ def _whole(number: Any) -> int:
 def whole_numbers(values: Any, name: str) -> list[int]:
     """Returns a sequence of whole numbers, which may be floating-point ones: one for each dimension of an array."""
     try:
+        if isinstance(values, bytes):  # whose elements are numbers
+            raise TypeError
         if len(values) > _MOST_DIMENSIONS:
             raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
         return [_whole(one) for one in values]

@@ -158,6 +158,13 @@ def test_four_extents_are_no_shape_of_a_volume():
         convolume.Phantom((3, 4, 5, 6))
 
 
+@pytest.mark.parametrize("call", [lambda text: convolume.Phantom(text), lambda text: convolume.Phantom((3, 3, 3), text),
+                                  lambda text: ndimage.gaussian_filter(IMAGE, 1.0, axes=text)])
+def test_bytes_are_no_sequence_of_numbers(call):
+    with pytest.raises(convolume.InvalidArgument, match="b'abc'"):
+        call(b"abc")
+
+
 @pytest.mark.parametrize("call", [lambda view: ndimage.gaussian_filter(IMAGE, 1.0, axes=view),
                                   lambda view: ndimage.uniform_filter(IMAGE, origin=view)])
 def test_a_memoryview_is_no_sequence_of_numbers(call):
