@@ -3,6 +3,7 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import importlib
 import itertools
 import logging
@@ -202,6 +203,8 @@ def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int
     kind, colon, rest = address.partition(":")
     with ExitStack() as stack:
         if kind != "local":
+            # A client that failed before must not be collected while another starts: both need one lock of Dask.
+            gc.collect()
             try:
                 client = stack.enter_context(module.Client(address, timeout="20s"))
             except (OSError, ValueError) as error:

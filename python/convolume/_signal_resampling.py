@@ -241,13 +241,13 @@ def _filter(signals: Array, up: int, down: int, window: Any) -> np.ndarray:
         if taps.ndim != 1 or taps.size == 0:
             raise InvalidArgument("window must be 1-D, with one tap at least")
         return taps * up
-    if isinstance(window, tuple) and window[0] in ("kaiser", "ksr") and len(window) == 2:
-        return low_pass(up, down, signals.dtype, float(window[1]))
     rate = max(up, down)
-    module = _scipy_signal("a window other than Kaiser's")
     try:
+        if isinstance(window, tuple) and len(window) == 2 and window[0] in ("kaiser", "ksr"):
+            return low_pass(up, down, signals.dtype, float(window[1]))
+        module = _scipy_signal("a window other than Kaiser's")
         taps = module.firwin(20 * rate + 1, 1 / rate, window=window)
-    except (TypeError, ValueError) as error:  # a window that SciPy does not know
+    except (TypeError, ValueError, IndexError) as error:  # a window that SciPy does not know
         raise InvalidArgument(f"window {shown(window)}: {error}") from None
     return in_type_of(taps, signals.dtype) * up
 

@@ -60,6 +60,8 @@ def test_numbers_that_cannot_be_meant():
                  lambda: ndimage.gaussian_filter1d(IMAGE, 0), lambda: convolume.Phantom((4, 4, 4), workers=2**31),
                  lambda: restoration.wiener(np.float32(2), KERNEL, 0.1), lambda: signal.decimate(np.ones(5), 2),
                  lambda: signal.decimate(np.ones(500), 2, axis=3), lambda: convolume.Image.of_array(0.5),
+                 lambda: signal.resample_poly(np.ones(50), 3, 2, window=()),
+                 lambda: signal.resample_poly(np.ones(50), 3, 2, window=("kaiser", "a")),
                  lambda: convolume.Resampler(3, 2, dtype="float16"), lambda: convolume.Resampler(3, 2, taps=["a"]),
                  lambda: convolume.Camera().expose(IMAGE * 1j)):
         with pytest.raises((convolume.InvalidArgument, convolume.BadData)):
