@@ -79,7 +79,7 @@ class _PlainProduct(NamedTuple):
 def plain_product(image: ArrayForm, filters_of: Callable[..., list[AxisFilter]], parameters: tuple[Any, ...],
                    cval: float, resources: Resources) -> _PlainProduct | None:
     """Returns filters_of(…, *parameters) for an image of real floats; None if they are not computed as one."""
-    filters = filters_of(len(image.shape), *parameters)
+    filters = filters_of(image.shape, *parameters)
     one = single_filter(filters, image, cval)
     if one is None:
         return None

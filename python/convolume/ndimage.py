@@ -46,7 +46,7 @@ from ._sums import Array, ByteSize, Resources, given_back, numbers
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
 
-_MOST_TAPS = 2**28  # radius of a Gaussian
+_MOST_TAPS = 2**22  # samples of a filter along a short axis; more take minutes
 _MOST_ORDER = 100  # derivatives of higher orders are beyond the range of float64
 
 Modes = str | Sequence[str]
@@ -245,7 +245,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     image = numbers(input, "input")
     found = _checked_axis(axis, image.ndim)
     result = filter_output(output, image, image.dtype.kind == "c")
-    one = _gaussian_axis_filter(found, sigma, order, mode, truncate, radius)
+    one = _gaussian_axis_filter(found, image.shape[found], sigma, order, mode, truncate, radius)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return given_back(separable(image, [one], cval, result, resources), input)
 
@@ -337,7 +337,8 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     """
     image = numbers(input, "input")
     result = filter_output(output, image, image.dtype.kind == "c")
-    one = _uniform_axis_filter(_checked_axis(axis, image.ndim), size, origin, mode)
+    found = _checked_axis(axis, image.ndim)
+    one = _uniform_axis_filter(found, image.shape[found], size, origin, mode)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return given_back(separable(image, [one], cval, result, resources), input)
 
@@ -392,26 +393,26 @@ def _checked_axis(axis: int, dimensions: int) -> int:
     return int(axis) % dimensions
 
 
-def _gaussian_filters(dimensions: int, axes: Any, sigma: Any, order: Any, mode: Any, truncate: float,
+def _gaussian_filters(shape: tuple[int, ...], axes: Any, sigma: Any, order: Any, mode: Any, truncate: float,
                       radius: Any) -> list[AxisFilter]:
-    found = filtered_axes(axes, dimensions)
+    found = filtered_axes(axes, len(shape))
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
-    return [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
+    return [_gaussian_axis_filter(axis, shape[axis], sd, derivative, edge, truncate, reach)
             for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
 
 
-def _uniform_filters(dimensions: int, axes: Any, size: Any, origin: Any, mode: Any) -> list[AxisFilter]:
-    found = filtered_axes(axes, dimensions)
+def _uniform_filters(shape: tuple[int, ...], axes: Any, size: Any, origin: Any, mode: Any) -> list[AxisFilter]:
+    found = filtered_axes(axes, len(shape))
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (size, "size"), (origin, "origin"), (mode, "mode"))))
-    return [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters
-            if extent > 1]
+    return [_uniform_axis_filter(axis, shape[axis], int(width), shift, edge) for axis, width, shift, edge in parameters
+            if width > 1]
 
 
 def _along_axes(input: Any, output: Any, filters_of: Callable[..., list[AxisFilter]], parameters: tuple[Any, ...],
                 cval: complex, resources: Resources) -> Any:
-    """Applies filters_of(number of axes, *parameters) to an image."""
+    """Applies filters_of(shape, *parameters) to an image."""
     if output is None and is_plain(input, cval):
         with contextlib.suppress(TypeError):  # an argument without a hash
             found = plain_product(ArrayForm(input.shape, input.dtype), filters_of, parameters, float(cval.real),
@@ -421,7 +422,7 @@ def _along_axes(input: Any, output: Any, filters_of: Callable[..., list[AxisFilt
                 return sums
     image = numbers(input, "input")
     result = filter_output(output, image, image.dtype.kind == "c")
-    filters = filters_of(image.ndim, *parameters)
+    filters = filters_of(image.shape, *parameters)
     return given_back(separable(image, filters, cval, result, resources), input)
 
 
@@ -482,19 +483,25 @@ def _weights(weights: Any) -> Array:
     return taps.astype(np.complex128 if taps.dtype.kind == "c" else np.float64, copy=False)
 
 
-def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, truncate: float,
+def _check_taps(taps: float, extent: int, what: str) -> None:
+    """Refuses a filter that is far longer than its axis."""
+    most = max(_MOST_TAPS, 4 * extent)
+    if not abs(taps) <= most:
+        raise InvalidArgument(f"{what} has too many samples for an axis of {extent}: give a filter of at most {most}")
+
+
+def _gaussian_axis_filter(axis: int, extent: int, sigma: float, order: int, mode: str, truncate: float,
                           radius: int | None) -> AxisFilter:
     if sigma == 0:
         raise InvalidArgument("a Gaussian of sigma 0: it must be above 0")
     reach = radius
     if radius is None:
-        extent = float(truncate) * float(sigma)
-        if not abs(extent) <= _MOST_TAPS:
-            raise InvalidArgument(f"a Gaussian of sigma {sigma} to truncate at {truncate} has too many samples: give a "
-                                  "smaller sigma")
-        reach = int(extent + 0.5)
-    if not isinstance(reach, (int, np.integer)) or not 0 <= reach <= _MOST_TAPS:
+        half = float(truncate) * float(sigma)
+        _check_taps(2 * half, extent, f"a Gaussian of sigma {sigma} to truncate at {truncate}")
+        reach = int(half + 0.5)
+    if not isinstance(reach, (int, np.integer)) or reach < 0:
         raise InvalidArgument(f"the radius {reach} of a Gaussian: it must be a whole number, 0 at least")
+    _check_taps(2 * int(reach), extent, f"a Gaussian of radius {reach}")
     if not 0 <= order <= _MOST_ORDER:
         raise InvalidArgument(f"the order {order} of a Gaussian: it must be from 0 to {_MOST_ORDER}")
     return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
@@ -517,15 +524,12 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
     return np.asarray(factor(x) * gaussian)
 
 
-def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFilter:
+def _uniform_axis_filter(axis: int, extent: int, size: int, origin: int, mode: str) -> AxisFilter:
     size = operator.index(size)
     if size < 1:
         raise FilterArgument(f"a size of {size}: it must be 1 at least")
     center = size // 2 + int(origin)
     if not 0 <= center < size:
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")
-    try:
-        taps = np.ones(size)
-    except (MemoryError, ValueError):
-        raise InvalidArgument(f"a size of {size} takes more memory than there is: give the samples of a box") from None
-    return AxisFilter(axis, taps, size - 1 - center, boundary(mode), size)
+    _check_taps(size, extent, f"a box of {size}")
+    return AxisFilter(axis, np.ones(size), size - 1 - center, boundary(mode), size)
