@@ -12,7 +12,8 @@ Differences from scipy.ndimage:
   needed.
 - float16 can be filtered, in float32. Long double is computed in float64.
 - Results of booleans are True or False.
-- Weights with NaN or infinities are an error.
+- Weights with NaN or infinities are an error, and so are boxes and Gaussians longer than 4 times their axis and than
+  2**22 samples.
 - Errors are :class:`convolume.InvalidArgument` (a ValueError). Where SciPy raises a RuntimeError, they are one, too.
 """
 
