@@ -46,7 +46,7 @@ def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: 
     """Resamples signals along an axis. Returns results of type `dtype`, which must hold samples and taps."""
     if not -signals.ndim <= axis < signals.ndim:
         raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
-    axis %= signals.ndim
+    axis = int(axis) % signals.ndim  # not in place, as it may be the caller's array
     if signals.shape[axis] == 0:
         raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
     if isinstance(signals, GpuNumbers):

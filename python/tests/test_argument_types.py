@@ -181,6 +181,8 @@ def test_arrays_and_scalars_of_numpy_as_options():
     line = np.ones(3, np.float32) / 3
     assert np.array_equal(convolume.wiener(IMAGE, line, axes=np.int8(-1)), convolume.wiener(IMAGE, line, axes=-1))
     convolume.richardson_lucy(IMAGE, KERNEL, 2, background=0, saturation=np.array(50.0), no_data=np.float32(-1))
+    axis = np.array(-1)
+    assert signal.upfirdn([1.0, 2.0], IMAGE, axis=axis).shape == (4, 8, 9) and axis == -1
     for device in ([], np.array([], "M8[s]")):
         with pytest.raises(convolume.InvalidArgument, match="device is .*: choose"):
             convolume.convolve(IMAGE, KERNEL, device=device)
