@@ -21,18 +21,19 @@ MARGIN = (16, 32, 32)  # voxels of the specimen beyond each side of the image
 class Recording:
     name: str
     truth: np.ndarray  # photons of each voxel of the specimen, inside the image
+    light: np.ndarray  # photons that each pixel expects, with the background
     image: np.ndarray  # uint16
 
 
-def make_psf(shape, specimen_index, depth, na=NA):
-    """Returns the PSF of Gibson and Lanni's layers (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a
+def make_psf(shape, specimen_index, depth, na=NA, immersion=IMMERSION, wavelength=WAVELENGTH, voxel=VOXEL):
+    """Returns the PSF of Gibson and Lanni's layers (J. Opt. Soc. Am. A 9:154, 1992), with an immersion and a
     specimen of another index, as a vector field: the integrals of Richards and Wolf (Proc. R. Soc. A 253:358, 1959). A
     voxel has the mean over its volume. The sum is 1, and the focus is in the middle plane."""
     sine = (np.arange(200) + 0.5) / 200 * na
-    cosine = np.sqrt(IMMERSION**2 - sine**2)
-    path = depth * (np.sqrt(specimen_index**2 - sine**2) - specimen_index - (cosine - IMMERSION))
+    cosine = np.sqrt(immersion**2 - sine**2)
+    path = depth * (np.sqrt(specimen_index**2 - sine**2) - specimen_index - (cosine - immersion))
     angle = np.arcsin(sine / specimen_index)
-    k = 2 * np.pi / WAVELENGTH
+    k = 2 * np.pi / wavelength
 
     def light(z, r):
         wave = np.exp(1j * k * (path - z[:, None] * cosine)) * sine / np.sqrt(cosine)
@@ -42,46 +43,46 @@ def make_psf(shape, specimen_index, depth, na=NA):
 
     near = np.linspace(-2, 2, 4001)
     focus = near[light(near, np.zeros(1))[:, 0].argmax()]
-    r = np.arange(0, np.hypot(shape[1], shape[2]) / 2 * VOXEL[1] + 0.2, VOXEL[1] / 4)
-    z = focus + (np.arange(shape[0]) - shape[0] // 2) * VOXEL[0]
-    radial = sum(light(z + dz * VOXEL[0], r) for dz in THIRDS)
-    y, x = ((np.arange(n) - n // 2) * VOXEL[1] for n in shape[1:])
-    distances = [np.hypot(y[:, None] + dy * VOXEL[1], x + dx * VOXEL[2]) for dy in THIRDS for dx in THIRDS]
+    r = np.arange(0, np.hypot(shape[1], shape[2]) / 2 * voxel[1] + 0.2, voxel[1] / 4)
+    z = focus + (np.arange(shape[0]) - shape[0] // 2) * voxel[0]
+    radial = sum(light(z + dz * voxel[0], r) for dz in THIRDS)
+    y, x = ((np.arange(n) - n // 2) * voxel[1] for n in shape[1:])
+    distances = [np.hypot(y[:, None] + dy * voxel[1], x + dx * voxel[2]) for dy in THIRDS for dx in THIRDS]
     psf = np.stack([sum(interpolate.CubicSpline(r, plane)(d) for d in distances) for plane in radial])
     return np.maximum(psf, 0) / np.maximum(psf, 0).sum()
 
 
-def smooth_noise(rng, shape, sigma):
-    noise = ndimage.gaussian_filter(rng.standard_normal(shape), [sigma * VOXEL[1] / v for v in VOXEL])
+def smooth_noise(rng, shape, sigma, voxel=VOXEL):
+    noise = ndimage.gaussian_filter(rng.standard_normal(shape), [sigma * VOXEL[1] / v for v in voxel])
     return noise / noise.std()
 
 
-def draw_blobs(rng, shape, count, radius, hollow=False, textured=False):
+def draw_blobs(rng, shape, count, radius, hollow=False, textured=False, voxel=VOXEL):
     """Draws ellipsoids of some brightness, or their shells. `radius` is in micrometers."""
     specimen = np.zeros(shape)
     for _ in range(count):
-        center, axes = rng.uniform(0, np.multiply(shape, VOXEL)), radius * rng.uniform(0.7, 1.3, 3)
+        center, axes = rng.uniform(0, np.multiply(shape, voxel)), radius * rng.uniform(0.7, 1.3, 3)
         box = tuple(slice(max(0, int((c - 1.2 * a) / v)), int((c + 1.2 * a) / v) + 2)
-                    for c, a, v in zip(center, axes, VOXEL))
+                    for c, a, v in zip(center, axes, voxel))
         part = specimen[box]
         grid = np.ogrid[tuple(slice(b.start, b.start + n) for b, n in zip(box, part.shape))]
-        distance = np.sqrt(sum(((g * v - c) / a) ** 2 for g, v, c, a in zip(grid, VOXEL, center, axes)))
+        distance = np.sqrt(sum(((g * v - c) / a) ** 2 for g, v, c, a in zip(grid, voxel, center, axes)))
         part[np.abs(distance - 1) * radius < 0.12 if hollow else distance < 1] = rng.uniform(0.3, 1)
     if textured:
-        specimen *= np.exp(0.7 * smooth_noise(rng, shape, 1.5))
+        specimen *= np.exp(0.7 * smooth_noise(rng, shape, 1.5, voxel))
     return specimen
 
 
-def draw_filaments(rng, shape, count):
+def draw_filaments(rng, shape, count, voxel=VOXEL):
     specimen = np.zeros(shape)
     for _ in range(count):
-        position, direction = rng.uniform(0, np.multiply(shape, VOXEL)), rng.standard_normal(3) * (0.3, 1, 1)
+        position, direction = rng.uniform(0, np.multiply(shape, voxel)), rng.standard_normal(3) * (0.3, 1, 1)
         brightness = rng.uniform(0.3, 1)
         for _ in range(600):
             direction += 0.06 * rng.standard_normal(3) * (0.3, 1, 1)
             direction /= np.linalg.norm(direction)
             position = position + 0.05 * direction
-            at = tuple(np.floor(position / VOXEL).astype(int))
+            at = tuple(np.floor(position / voxel).astype(int))
             if all(0 <= a < n for a, n in zip(at, shape)):
                 specimen[at] = brightness
     return specimen
@@ -126,6 +127,12 @@ def background(photons):
     return 0.02 * photons
 
 
+def expose(light, rng, gain=1.0, offset=OFFSET, read_noise=READ_NOISE):
+    """Returns the counts of a camera that has `gain` photons for each count."""
+    counts = (rng.poisson(light) + rng.normal(0, read_noise, light.shape)) / gain + offset
+    return np.clip(np.rint(counts), 0, 65535).astype(np.uint16)
+
+
 def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     """Records a part of a larger specimen, so that light comes from outside. `photons` are those of the brightest pixel
     of the image, of which 2 % are background."""
@@ -136,9 +143,8 @@ def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     light = np.maximum(blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
     rng = np.random.default_rng([seed, KINDS.index(kind), photons])
-    counts = rng.poisson(scale * light + background(photons)) + rng.normal(OFFSET, READ_NOISE, shape)
-    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside],
-                     np.clip(np.rint(counts), 0, 65535).astype(np.uint16))
+    light = scale * light + background(photons)
+    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside], light, expose(light, rng))
 
 
 def fit_affine(truth, x):

@@ -94,25 +94,18 @@ namespace haze {
 /// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
 /// confocal ones 0.03.
 inline constexpr double hazy_share = 0.2;
-/// Number of iterations: more take more haze away, but also dig holes into dim images.
-inline constexpr int dark_iterations = 8;
-/// Share of voxels that are darker than the background by noise.
-inline constexpr double darker_share = 1e-3;
-/// Number of iterations above the background that show whether a specimen is sparse.
-inline constexpr int sparse_iterations = 32;
-/// Mean square of an estimate relative to its squared mean. Beads and filaments have more than 3.2,
-/// cells, nuclei and shells less than 2.5.
-inline constexpr double sparse_contrast = 2.8;
-/// Share of a sparse specimen's voxels that are darker than haze which counts as background. Little
-/// light, which is its mean relative to its noise, has the largest share.
-inline constexpr double most_darker = 0.375, least_darker = 0.01;
-inline constexpr double little_light = 1.7;
-/// Lines: the share falls with this power of the light, and all of it counts from a contrast on.
-inline constexpr double power_of_light = -0.86;
-inline constexpr double clear_contrast = 5;
-/// Points, which have more contrast than lines: the least share from a light on.
-inline constexpr double point_contrast = 20;
-inline constexpr double much_light = 3.4;
+/// Least share of the light that an object has at the start of a restoration: halving goes on that
+/// far. Beads under a bright background have a hundredth.
+inline constexpr double least_share = 1.0 / 128;
+/// Standard errors by which photons that are not known are predicted worse for certain: the limit
+/// of a confidence of 95 %.
+inline constexpr double certain_errors = 1.96;
+/// Iterations at most, and number of iterations without a better prediction that end a restoration:
+/// accelerated ones may predict worse for some iterations.
+inline constexpr int most_iterations = 100, patience = 12;
+/// Share of its light that a voxel sends into the image if the image tells of it, as in all
+/// methods.
+inline constexpr float least_weight = 1e-2F;
 /// Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 /// would otherwise be smaller than a coarse pixel.
 inline constexpr index_t coarse_pixels = 1 << 15;

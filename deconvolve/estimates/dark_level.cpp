@@ -6,14 +6,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "convolume/image_view.hpp"
-#include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/light_division.hpp"
+#include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -34,84 +35,6 @@ Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
 
 bool is_compared(const ConstImageView& coarse, index_t i) {
     return static_cast<const float*>(coarse.data)[i] < coarse_saturation();
-}
-
-// Returns the mean of each voxel and its neighbors, in a box of three along each axis. Voxels whose
-// pixels are left out are skipped: no data hold them up.
-std::vector<float> local_means(const Volume& estimate, const ConstImageView& coarse) {
-    const Shape3 shape = estimate.shape();
-    const float* const values = estimate.elements<float>();
-    std::vector<float> means;
-    means.reserve(static_cast<std::size_t>(element_count(shape)));
-    const auto from = [](index_t i) { return std::max<index_t>(0, i - 1); };
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
-                if (!is_compared(coarse, (z * shape.y + y) * shape.x + x)) continue;
-                double sum = 0;
-                index_t count = 0;
-                for (index_t k = from(z); k < std::min(z + 2, shape.z); ++k)
-                    for (index_t j = from(y); j < std::min(y + 2, shape.y); ++j)
-                        for (index_t i = from(x); i < std::min(x + 2, shape.x); ++i) {
-                            const index_t near = (k * shape.y + j) * shape.x + i;
-                            if (!is_compared(coarse, near)) continue;
-                            sum += static_cast<double>(values[near]);
-                            ++count;
-                        }
-                means.push_back(static_cast<float>(sum / static_cast<double>(count)));
-            }
-    return means;
-}
-
-// Returns the value that a share of the voxels' local means is below.
-double dark_quantile(const Volume& estimate, const ConstImageView& coarse, double share) {
-    std::vector<float> means = local_means(estimate, coarse);
-    const double darker = share * static_cast<double>(means.size());
-    return static_cast<double>(value_of_rank(means, static_cast<std::size_t>(darker)));
-}
-
-// Returns the mean of the coarse pixels that are compared.
-double mean_of(const ConstImageView& coarse) {
-    const auto* const values = static_cast<const float*>(coarse.data);
-    double sum = 0;
-    index_t compared = 0;
-    for (index_t i = 0; i < element_count(coarse.shape); ++i) {
-        if (!is_compared(coarse, i)) continue;
-        sum += static_cast<double>(values[i]);
-        ++compared;
-    }
-    return deconvolve::mean_of(sum, compared);
-}
-
-// Returns the mean square of an estimate relative to its squared mean, where pixels are compared.
-double contrast_of(const Volume& estimate, const ConstImageView& coarse) {
-    const float* const values = estimate.elements<float>();
-    index_t count = 0;
-    double sum = 0, squares = 0;
-    for (index_t i = 0; i < element_count(estimate.shape()); ++i) {
-        if (!is_compared(coarse, i)) continue;
-        ++count;
-        const auto value = static_cast<double>(values[i]);
-        sum += value;
-        squares += value * value;
-    }
-    return sum > 0 ? static_cast<double>(count) * squares / (sum * sum) : 0;
-}
-
-// Returns the share of a sparse specimen's voxels that are darker than its background.
-double share_of_darker(double contrast, double light) {
-    const auto between = [](double value, double from, double to) {
-        return std::clamp((value - from) / (to - from), 0.0, 1.0);
-    };
-    if (contrast < haze::point_contrast) {
-        const double share =
-            std::min(1.0, std::pow(light / haze::little_light, haze::power_of_light));
-        return std::max(haze::least_darker,
-                        haze::most_darker * share *
-                            between(contrast, haze::sparse_contrast, haze::clear_contrast));
-    }
-    return std::lerp(haze::most_darker, haze::least_darker,
-                     between(light, haze::little_light, haze::much_light));
 }
 
 }  // namespace
@@ -156,19 +79,26 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
     }
     if (from == &fine) return {};
     level->has_haze_ = share_of_haze(fine) > haze::hazy_share;
-    DeconvolveOptions& options = coarse.options;
-    options.method = DeconvolveMethod::richardson_lucy;
-    options.acceleration = Acceleration::none;
-    options.iterations = haze::dark_iterations;
-    options.coarse_start = 0;
-    coarse.traits = traits_of(options);
     EngineChoice engines;
     engines.device = EngineChoice::Device::cpu;
     engines.threads = threads;
-    std::string why_not_on_device;
-    level->runner_ = place(coarse, engines, why_not_on_device);
-    coarse.psf = {};  // the convolvers hold the PSF's samples
+    // If the PSF varies with depth, the one of the middle depth is near enough for a level.
+    const std::vector<ConstImageView> psfs = coarse.psf_views();
+    const auto make = [&](Operation operation) {
+        return Convolver(coarse.object, psfs[psfs.size() / 2], coarse.blur(operation), engines);
+    };
+    level->blur_.emplace(make(Operation::convolve));
+    level->back_.emplace(make(Operation::adjoint));
+    coarse.release_taps();
     return level;
+}
+
+index_t DarkLevel::host_bytes() const {
+    // Six images of the object, and four of the image with two predictions.
+    const index_t arrays = 6 * bytes_of(problem_.object, PixelType::float32) +
+                           6 * bytes_of(problem_.image, PixelType::float32);
+    return checked_add(
+        arrays, checked_add(blur_->plan().chosen.host_bytes, back_->plan().chosen.host_bytes));
 }
 
 DarkLevel::Sums::Sums(const DarkLevel& level)
@@ -208,34 +138,67 @@ void DarkLevel::Sums::add(const ConstImageView& image, std::optional<double> sat
     }
 }
 
-Volume DarkLevel::restore(const ConstImageView& coarse, double background, int iterations) {
-    problem_.options.background = background;
-    problem_.options.iterations = iterations;
-    Volume estimate(coarse.shape, PixelType::float32);
-    HostImages images(coarse, estimate.view());
-    runner_->execute(problem_, images, {}, {});
-    return estimate;
+namespace {
+
+// Returns the binary logarithm of how many times fewer photons tell levels apart: so few that their
+// noise exceeds the error of the coarse model, which would otherwise be taken for a level.
+int halvings_of(const ConstImageView& coarse, double gain, double offset) {
+    const auto* const values = static_cast<const float*>(coarse.data);
+    double sum = 0;
+    index_t compared = 0;
+    for (index_t i = 0; i < element_count(coarse.shape); ++i) {
+        if (!is_compared(coarse, i)) continue;
+        sum += static_cast<double>(values[i]) - offset;
+        ++compared;
+    }
+    const double photons = compared > 0 ? gain * sum / static_cast<double>(compared) : 0;
+    int halvings = 1;
+    while (std::ldexp(photons, -halvings) > 1 / (regions::noticeable * regions::noticeable))
+        ++halvings;
+    return halvings;
 }
 
-HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) {
-    const double offset = photons.offset;
+// Draws two samples of a pixel's photons. Both are scaled to the pixel's brightness.
+PixelHalves samples_of(float value, int halvings, const PhotonScale& photons,
+                       PixelRandomBits& bits) {
+    const auto gain = static_cast<float>(photons.gain), offset = static_cast<float>(photons.offset);
+    if (halvings == 1) return divide_pixel(value, gain, offset, bits);
+    const float share = std::ldexp(1.0F, -halvings), rest = 1 - share;
+    const float first = drawn_value(value, halvings, gain, offset, bits);
+    const float second = drawn_value(value - first, halvings, gain, rest * offset, bits);
+    return {first / share, second / (share * rest)};
+}
+
+}  // namespace
+
+HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) const {
     const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
-    problem_.options.offset = offset * pixels;
+    const double offset = photons.offset * pixels;
     const ConstImageView coarse = sums.coarse_.view();
-    if (std::none_of(sums.coarse_.elements<float>(),
-                     sums.coarse_.elements<float>() + element_count(coarse.shape),
-                     [](float sum) { return sum < coarse_saturation(); }))
-        return {offset, offset};
-    const Volume hazy = restore(coarse, offset * pixels, haze::dark_iterations);
-    const double dark = offset + dark_quantile(hazy, coarse, haze::darker_share) / pixels;
-    if (!has_haze_) return {dark, dark};
-    const Volume estimate = restore(coarse, dark * pixels, haze::sparse_iterations);
-    const double contrast = contrast_of(estimate, coarse);
-    if (contrast < haze::sparse_contrast) return {dark, dark};
-    const double mean = mean_of(coarse) / pixels;
-    const double light_to_noise = (mean - dark) * std::sqrt(photons.gain / (mean - offset));
-    const double share = share_of_darker(contrast, light_to_noise);
-    return {dark + dark_quantile(estimate, coarse, share) / pixels, dark, true};
+    const float* const values = sums.coarse_.elements<float>();
+    const auto count = static_cast<std::size_t>(element_count(coarse.shape));
+    const bool has_gain = std::isfinite(photons.gain);
+    const int halvings = has_gain ? halvings_of(coarse, photons.gain, offset) : 0;
+    std::vector<float> first(count, richardson_lucy::not_compared), second = first;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!is_compared(coarse, static_cast<index_t>(i))) continue;
+        PixelHalves samples{values[i], values[i]};
+        if (has_gain) {
+            PixelRandomBits bits(1, ThinningPurpose::background, static_cast<index_t>(i));
+            samples = samples_of(values[i], halvings, {photons.gain, offset}, bits);
+        }
+        first[i] = std::max(samples.first - static_cast<float>(offset), 0.0F);
+        second[i] = std::max(samples.second - static_cast<float>(offset), 0.0F);
+    }
+    LightDivision division(*blur_, *back_, std::move(first), std::move(second), threads_);
+    const double mean = division.mean();
+    if (!(mean > 0)) return {photons.offset, photons.offset, photons.offset};
+    const LevelRange range = division.plausible_levels(has_gain);
+    // The light that does the least harm: as many times too much at one end of the range as too
+    // little at the other.
+    const double light = std::sqrt((mean - range.least) * (mean - range.most));
+    const auto of_pixel = [&](double level) { return photons.offset + level / pixels; };
+    return {of_pixel(mean - light), of_pixel(range.least), of_pixel(range.most)};
 }
 
 }  // namespace convolume::deconvolve

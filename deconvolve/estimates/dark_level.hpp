@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The background of an image that has no dark region, or whose PSF spreads haze over all regions.
-// Haze covers the gaps between objects, so that even the darkest region of the image is brighter
-// than the background. A few iterations on a
-// coarse image take the haze away: the darkest voxels of their estimate tell how far the background
-// is above the camera's offset.
 //
-// If the specimen is sparse (filaments, beads), most voxels hold nothing but haze from outside and
-// noise. Iterations turn haze into specks where noise is positive, so that a result has more light
-// than the specimen. Haze that lies over most voxels therefore counts as background.
+// Light that covers all of the image may be background, or haze of the specimen. A restoration that
+// begins with most light as background leaves it there, if its iterations end before they fit
+// noise; one that begins with all light in the object ends with less background. Which of them is
+// right shows in photons that the restoration does not know: it predicts them best. So half of the
+// photons of a coarse image are restored several times, with the object's share of the light at the
+// start halved each time, and the other half tells which shares are plausible.
 
 #include <memory>
 #include <optional>
 
+#include "convolume/convolver.hpp"
 #include "deconvolve/estimates/levels.hpp"
-#include "deconvolve/placement.hpp"
+#include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
 
@@ -44,24 +44,22 @@ class DarkLevel {
     static std::shared_ptr<DarkLevel> make(const DeconvolutionProblem& fine, int threads);
 
     /// Returns the background of a pixel, at least the offset of `photons`.
-    HazeBackground find(const Sums& sums, const PhotonScale& photons);
+    HazeBackground find(const Sums& sums, const PhotonScale& photons) const;
     /// Returns whether the PSF spreads so much light so far that a region may be dark without
     /// being free of haze.
     bool has_haze() const { return has_haze_; }
-    index_t host_bytes() const { return runner_->plan().host_bytes; }
+    index_t host_bytes() const;
 
   private:
     DarkLevel(const DeconvolutionProblem& fine, int threads)
         : fine_(fine.image), threads_(threads) {}
-    /// Restores the coarse image above a background of its pixels.
-    Volume restore(const ConstImageView& coarse, double background, int iterations);
 
     Shape3 fine_;
     int threads_;
     bool has_haze_ = false;
     Shape3 factors_{1, 1, 1};  ///< number of pixels of the image in a coarse pixel along each axis
     DeconvolutionProblem problem_;
-    std::unique_ptr<Runner> runner_;
+    std::optional<Convolver> blur_, back_;
 };
 
 }  // namespace convolume::deconvolve

@@ -225,27 +225,19 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     if (options.background) return;
     const bool may_be_haze = problem.dark_level && problem.dark_level->has_haze();
     if (find_under_haze && (!background.is_certain || may_be_haze)) {
-        const double most = std::max(offset, background.darkest_region);
         constexpr double unlimited = std::numeric_limits<double>::infinity();
         const HazeBackground found =
             find_under_haze({loaded.has_gain ? loaded.photons.gain : unlimited, offset});
-        const double level = found.includes_haze ? std::max(found.level, offset)
-                                                 : std::clamp(found.level, offset, most);
-        const double doubt = regions::noticeable * (loaded.mean - level);
-        const bool differs = std::abs(background.level - level) > doubt;
-        if (!background.is_certain || differs || found.includes_haze) {
-            loaded.background = level;
-            loaded.is_under_haze = true;
-            // Without a region of pixels that are all compared, nothing limits the background.
-            const bool is_limited = found.includes_haze || std::isfinite(most);
-            const double range =
-                found.includes_haze ? level - std::max(found.least, offset) : most - offset;
-            loaded.background_error = is_limited ? std::optional(0.5 * range) : std::nullopt;
-            const bool is_doubtful = !found.includes_haze && is_limited && most - offset > doubt;
-            loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
-        }
+        loaded.background = found.level;
+        loaded.background_error = std::max(found.level - found.least, found.most - found.level);
+        loaded.darkest.reset();
+        loaded.is_under_haze = true;
     }
     loaded.background = std::max(loaded.background, offset);
+    if (loaded.background_error) {
+        const double light = loaded.mean - loaded.background;
+        loaded.background_error = std::max(*loaded.background_error, regions::noticeable * light);
+    }
 }
 
 ImageBackground find_background(const ConstImageView& image, std::optional<double> given,

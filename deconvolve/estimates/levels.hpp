@@ -79,13 +79,9 @@ struct NoiseFit : PhotonScale {
     bool is_filtered = false;
 };
 
-/// Background of an image that may be under haze.
+/// Background of an image that may be under haze, and the range in which it lies.
 struct HazeBackground {
-    double level = 0;
-    double least = 0;  ///< level without haze, below which the background is not
-    /// Whether the specimen is so sparse that haze which lies over all of it counts as background.
-    /// The level may then be above the darkest region.
-    bool includes_haze = false;
+    double level = 0, least = 0, most = 0;
 };
 /// Finds the background at least at the offset of a scale of photons. The gain is infinite if it is
 /// not known.

@@ -24,7 +24,7 @@ namespace convolume::deconvolve {
 
 /// Purposes of drawing photons. Each has random numbers of its own; numbers up to 5 belong to
 /// optics/random_draws.hpp. Split number k of an uncertainty has the number splits + k.
-enum class ThinningPurpose : std::uint32_t { hold_out = 16, halves, splits };
+enum class ThinningPurpose : std::uint32_t { background = 15, hold_out, halves, splits };
 
 /// The random words of one pixel, one after another.
 class PixelRandomBits {

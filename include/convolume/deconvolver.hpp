@@ -130,10 +130,9 @@ struct DeconvolveOptions {
     std::optional<Boundary> boundary;
     KernelCenter center{};  ///< index of the PSF's sample that shifts nothing
     /// Background b, which includes the offset. If it is not given, it is estimated from each
-    /// image: the level that most pixels are near. If no region of the image is dark, it is the
-    /// level of the darkest voxels of a coarse restoration, between the offset and the mean of the
-    /// darkest region. Haze over sparse specimens, such as filaments, counts as background. Of
-    /// nnls, wiener and small images without a dark region it is 0.
+    /// image: the level that most pixels are near. If no region of the image is dark, or if the PSF
+    /// lays haze over all of it, photons that coarse restorations do not know tell it. Of nnls,
+    /// wiener and small images without a dark region it is 0.
     std::optional<double> background;
     /// Pixels of at least this value are saturated: lower bounds, which more light does not
     /// contradict. They enter no estimate. float32 pixels of the value missing_pixel are left out.
@@ -333,9 +332,9 @@ struct DeconvolveReport {
     /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
-    /// How sure an estimated background is: the standard error of that of a dark region, or half of
-    /// the range in which it may be under haze. Not set if the background was given, or is 0
-    /// because nothing tells it.
+    /// How far the right background may be from an estimated one, with a confidence of about 95 %,
+    /// and at least a tenth of `light`. Not set if the background was given, or is 0 because nothing
+    /// tells it.
     std::optional<double> background_error;
     bool is_under_haze = false;  ///< whether haze over the whole image hides the background
     double light = 0;            ///< mean of the compared pixels above the background

@@ -57,7 +57,7 @@ class Deconvolver:
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
         Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
-        most pixels are near, or, if no region is dark, that of the darkest voxels of a coarse restoration.
+        most pixels are near, or, under haze, the level with which coarse restorations predict held-out photons best.
     tv_weight : float or "auto"
         For method "rl-tv": weight of the total variation. "auto" chooses it from the noise of each image.
     spacing : sequence of floats, optional

@@ -200,6 +200,8 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
         raise InvalidArgument("the image is complex: this filter is for real numbers")
     if pixels.ndim == 0:
         raise InvalidArgument("the image is a single number: give an array")
+    if pixels.size == 0:
+        raise InvalidArgument(f"the image of shape {pixels.shape} has no pixels: give at least one along each axis")
     dtype = _float_type(pixels)
     penalty = _laplacian(pixels.ndim) if reg is None else on_host(numbers(reg, "reg"))
     if isinstance(pixels, GpuNumbers):

@@ -113,6 +113,7 @@ def test_empty_images():
     (lambda: drop_in.richardson_lucy(np.ones(3, complex), np.ones(3)), convolume.InvalidArgument, "complex"),
     (lambda: drop_in.richardson_lucy(np.ones(3), np.zeros(3)), convolume.BadData, "PSF is zero everywhere"),
     (lambda: drop_in.wiener(np.ones((3, 3)), np.ones((5, 5)), 1), convolume.InvalidArgument, "does not fit"),
+    (lambda: drop_in.wiener(np.ones((0, 3)), np.ones((3, 3)), 1), convolume.InvalidArgument, "has no pixels"),
     (lambda: drop_in.wiener(np.ones(3, complex), np.ones(3), 1), convolume.InvalidArgument, "complex"),
     (lambda: drop_in.wiener(np.ones((3, 3)), np.ones((3, 3)), 1, device="gpu"), convolume.Unavailable,
      "where its image is"),

@@ -260,7 +260,8 @@ TEST_CASE("missing pixels: what is not seen makes no image darker") {
     options.saturation = static_cast<double>(missing_pixel);
     Volume result(extents, PixelType::float32);
     const Deconvolver deconvolver(extents, psf.view(), options, cpu_only());
-    const double whole = deconvolver.execute(image.view(), result.view()).background;
+    const DeconvolveReport report = deconvolver.execute(image.view(), result.view());
+    const double whole = report.background;
     const Box3 hole{{2, 20, 50}, {10, 70, 90}};
     for (index_t z = hole.begin.z; z < hole.end.z; ++z)
         for (index_t y = hole.begin.y; y < hole.end.y; ++y)
@@ -269,7 +270,10 @@ TEST_CASE("missing pixels: what is not seen makes no image darker") {
     const double around = deconvolver.execute(image.view(), result.view()).background;
     INFO("background " << whole << ", with a hole " << around);
     CHECK(whole > 100);
-    CHECK(std::abs(around / whole - 1) < 0.02);
+    // Which background is most likely depends on the noise of the pixels that are left. A hole of
+    // pixels that count as 0 would move it to 0.
+    REQUIRE(report.background_error);
+    CHECK(std::abs(around - whole) < *report.background_error);
 }
 
 TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are found") {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/estimates/light_division.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/threads.hpp"
+#include "deconvolve/estimates/constants.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Returns by how many standard errors the prediction `a` is worse than `b`. The errors of pixels
+// are independent, since the photons are.
+double errors_worse(const Prediction& a, const Prediction& b) {
+    double sum = 0, squares = 0;
+    for (std::size_t i = 0; i < a.errors.size(); ++i) {
+        const double difference =
+            static_cast<double>(a.errors[i]) - static_cast<double>(b.errors[i]);
+        sum += difference;
+        squares += difference * difference;
+    }
+    return squares > 0 ? sum / std::sqrt(squares) : 0;
+}
+
+}  // namespace
+
+LightDivision::LightDivision(const Convolver& blur, const Convolver& back,
+                             std::vector<float> counts, std::vector<float> others, int threads)
+    : blur_(blur),
+      back_(back),
+      counts_(std::move(counts)),
+      others_(std::move(others)),
+      threads_(threads),
+      point_(blur.input_shape(), PixelType::float32),
+      step_(blur.input_shape(), PixelType::float32),
+      weights_(blur.input_shape(), PixelType::float32),
+      light_(blur.output_shape(), PixelType::float32) {
+    float* const is_compared = light_.elements<float>();
+    double sum = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        is_compared[i] = counts_[i] >= 0 ? 1 : 0;
+        pixels_ += counts_[i] >= 0 ? 1 : 0;
+        sum += std::max(0.0, static_cast<double>(counts_[i]));
+    }
+    mean_ = pixels_ > 0 ? sum / pixels_ : 0;
+    back_.execute(std::as_const(light_).view(), weights_.view());
+}
+
+Prediction LightDivision::run(double share) {
+    const auto voxels = static_cast<std::size_t>(element_count(point_.shape()));
+    std::vector<float> estimate(voxels, static_cast<float>(share * mean_)), previous = estimate;
+    std::vector<float> change(voxels, 0.0F);
+    double background = (1 - share) * mean_, factor = 0;
+    Prediction best;
+    best.error = std::numeric_limits<double>::infinity();
+    int best_iteration = 0;
+    for (int k = 0; k < haze::most_iterations; ++k) {
+        extrapolate(estimate, previous, factor);
+        blur_.execute(std::as_const(point_).view(), light_.view());
+        background = most_likely_background(background);
+        Prediction now = prediction(background);
+        if (now.error < best.error) {
+            best = std::move(now);
+            best_iteration = k;
+        }
+        if (k - best_iteration >= haze::patience) break;
+        compare(background);
+        back_.execute(std::as_const(light_).view(), step_.view());
+        factor = advance(estimate, previous, change);
+    }
+    return best;
+}
+
+void LightDivision::extrapolate(const std::vector<float>& estimate,
+                                const std::vector<float>& previous, double factor) {
+    float* const point = point_.elements<float>();
+    const auto f = static_cast<float>(factor);
+    parallel_for(element_count(point_.shape()), threads_, [&](index_t k, int) {
+        const auto i = static_cast<std::size_t>(k);
+        point[i] = std::max(estimate[i] + f * (estimate[i] - previous[i]), 0.0F);
+    });
+}
+
+// Solves Σ (y / (light + b) - 1) = 0. Newton's steps from below the zero of this convex
+// function approach it without passing it.
+double LightDivision::most_likely_background(double b) const {
+    const float* const light = light_.elements<float>();
+    for (int round = 0; round < 20; ++round) {
+        double excess = 0, slope = 0;
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            if (counts_[i] < 0) continue;
+            const double model = std::max(static_cast<double>(light[i]) + b, least_model());
+            const double ratio = static_cast<double>(counts_[i]) / model;
+            excess += ratio - 1;
+            slope += ratio / model;
+        }
+        if (!(slope > 0)) break;
+        const double next = std::clamp(b + excess / slope, 0.0, mean_);
+        const bool is_near = std::abs(next - b) <= least_model();
+        b = next;
+        if (is_near) break;
+    }
+    return b;
+}
+
+Prediction LightDivision::prediction(double background) const {
+    Prediction result;
+    result.background = background;
+    result.errors.resize(counts_.size());
+    const float* const light = light_.elements<float>();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        if (counts_[i] < 0) continue;
+        const double model = std::max(static_cast<double>(light[i]) + background, least_model());
+        const double error = model - static_cast<double>(others_[i]) * std::log(model);
+        result.errors[i] = static_cast<float>(error);
+        result.error += error;
+    }
+    return result;
+}
+
+// Replaces the light by the ratios of counts to their model.
+void LightDivision::compare(double background) {
+    float* const light = light_.elements<float>();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        const double model = std::max(static_cast<double>(light[i]) + background, least_model());
+        light[i] = counts_[i] < 0 ? 0 : static_cast<float>(static_cast<double>(counts_[i]) / model);
+    }
+}
+
+// Takes the step, and returns the factor of the next extrapolation.
+double LightDivision::advance(std::vector<float>& estimate, std::vector<float>& previous,
+                              std::vector<float>& change) {
+    const float* const point = point_.elements<float>();
+    const float* const step = step_.elements<float>();
+    const float* const weights = weights_.elements<float>();
+    const Shape3 shape = point_.shape();
+    const index_t plane = shape.y * shape.x;
+    std::vector<std::array<double, 2>> sums(static_cast<std::size_t>(shape.z));
+    parallel_for(shape.z, threads_, [&](index_t z, int) {
+        double product = 0, square = 0;
+        for (index_t k = z * plane; k < (z + 1) * plane; ++k) {
+            const auto i = static_cast<std::size_t>(k);
+            previous[i] = estimate[i];
+            const bool is_seen = weights[i] > haze::least_weight;
+            estimate[i] = is_seen ? std::max(point[i] * step[i] / weights[i], 0.0F) : 0;
+            const float now = estimate[i] - point[i];
+            product += static_cast<double>(now) * static_cast<double>(change[i]);
+            square += static_cast<double>(change[i]) * static_cast<double>(change[i]);
+            change[i] = now;
+        }
+        sums[static_cast<std::size_t>(z)] = {product, square};
+    });
+    double product = 0, square = 0;
+    for (const auto& of_plane : sums) {
+        product += of_plane[0];
+        square += of_plane[1];
+    }
+    return square > 0 ? std::clamp(product / square, 0.0, 1.0) : 0;
+}
+
+LevelRange LightDivision::plausible_levels(bool has_others) {
+    std::vector<Prediction> tried;
+    std::size_t best = 0;
+    const auto is_refuted = [&](std::size_t i) {
+        return has_others && errors_worse(tried[i], tried[best]) > haze::certain_errors;
+    };
+    for (double share = 1; share >= haze::least_share; share /= 2) {
+        tried.push_back(run(share));
+        if (tried.back().error < tried[best].error) best = tried.size() - 1;
+        if (is_refuted(tried.size() - 1)) break;
+    }
+    LevelRange range{tried[best].background, tried[best].background};
+    const auto include = [&](std::size_t i) {
+        range.least = std::min(range.least, tried[i].background);
+        range.most = std::max(range.most, tried[i].background);
+        return !is_refuted(i);
+    };
+    for (std::size_t i = best + 1; i < tried.size() && include(i); ++i) {
+    }
+    std::size_t first = best;
+    while (first > 0 && include(first - 1)) --first;
+    // Nothing but the offset limits the background if even an object of all the light is plausible.
+    if (first == 0) range.least = 0;
+    return range;
+}
+
+}  // namespace convolume::deconvolve
