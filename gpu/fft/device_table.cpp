@@ -16,7 +16,7 @@ namespace convolume::gpu {
 
 namespace {
 
-std::mutex mutex;
+std::mutex table_mutex;
 
 int current_device() {
     int device = 0;
@@ -24,7 +24,7 @@ int current_device() {
     return device;
 }
 
-int device_attribute(cudaDeviceAttr which, int device) {
+int device_limit(cudaDeviceAttr which, int device) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, which, device), "asking a device for its limits");
     return value;
@@ -51,7 +51,7 @@ template <class Real>
 const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t stream) {
     using Key = std::tuple<int, int, int, int, int>;
     static std::map<Key, Complex<Real>*> tables;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(table_mutex);
     Complex<Real>*& table =
         tables[{current_device(), plan.n, plan.radix[0], plan.radix[1], plan.radix[2]}];
     if (table != nullptr) return table;
@@ -76,20 +76,20 @@ template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream
 bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
     // The planner asks for every length of every candidate.
     static std::map<int, index_t> shared_bytes_of;  // 0: passes have no code for the device
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(table_mutex);
     const auto [entry, added] = shared_bytes_of.try_emplace(device, 0);
     if (added && is_compiled_for(device, cuda_kernel))
-        entry->second = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        entry->second = device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     return shared_bytes <= entry->second;
 }
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(table_mutex);
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});
     if (found != resident_of.end()) return found->second;
-    if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
+    if (shared_bytes > device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
 
     allow_shared_bytes(cuda_kernel, shared_bytes, "setting the shared memory of a pass");
     int per_unit = 0;
@@ -97,7 +97,7 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
                                                         static_cast<std::size_t>(shared_bytes)),
           "asking for the occupancy of a pass");
     const index_t blocks =
-        static_cast<index_t>(per_unit) * device_attribute(cudaDevAttrMultiProcessorCount, device);
+        static_cast<index_t>(per_unit) * device_limit(cudaDevAttrMultiProcessorCount, device);
     resident_of[{device, cuda_kernel, shared_bytes}] = blocks;
     return blocks;
 }
@@ -105,8 +105,8 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
 index_t most_resident_blocks(int threads) {
     const int device = current_device();
     const index_t per_unit =
-        device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
-    return per_unit * device_attribute(cudaDevAttrMultiProcessorCount, device);
+        device_limit(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
+    return per_unit * device_limit(cudaDevAttrMultiProcessorCount, device);
 }
 
 }  // namespace convolume::gpu

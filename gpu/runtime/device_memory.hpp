@@ -55,6 +55,11 @@ class DeviceMemory {
     std::unique_ptr<void, CountingDeleter> data_;
 };
 
+/// Returns the bytes after which the next array in an allocation begins.
+constexpr index_t aligned(index_t bytes) {
+    return round_up(bytes, DeviceMemory::alignment);
+}
+
 /// A pool of allocations on one device, kept between uses. Thread-safe.
 class DevicePool {
   public:

@@ -27,10 +27,6 @@ constexpr int staging_buffers = 4;  // staging buffers of one direction
 constexpr index_t target_chunk_bytes = index_t{48} << 20;
 constexpr index_t shortest_peak_window = 512;
 
-index_t aligned(index_t bytes) {
-    return round_up(bytes, DeviceMemory::alignment);
-}
-
 // Returns `spec` with the window in which the device searches peaks at a time.
 FilterSpec with_peak_window(FilterSpec spec, const FilterRates& rates) {
     if (spec.window.kind != WindowPost::Kind::peak) return spec;

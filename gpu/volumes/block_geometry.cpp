@@ -36,10 +36,6 @@ constexpr BufferSizes buffer_sizes[] = {
     {0, 0, 2},
 };
 
-index_t aligned(index_t bytes) {
-    return round_up(bytes, DeviceMemory::alignment);
-}
-
 // Whether there are passes along `axis` (0 is z), for rows or columns of that length.
 bool has_axis_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
     const bool is_double = precision == Precision::float64;
