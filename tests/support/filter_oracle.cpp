@@ -21,10 +21,61 @@ std::complex<double> filtered_sample(const Row& taps, const Row& signal, index_t
     return {re, im};
 }
 
+namespace {
+
+constexpr index_t tile = 8;  ///< samples that are summed side by side
+
+/// Sums samples [n, n + tile) over all taps, each in the order of filtered_sample(). The signal
+/// must have samples [n - taps + 1, n + tile). A sum waits for its previous term, so that several
+/// together are faster.
+template <bool complex>
+void sum_tile(const Row& taps, const double* re, const double* im, index_t n,
+              std::complex<double>* to) {
+    double real[tile] = {}, imag[tile] = {};
+    for (index_t k = 0; k < static_cast<index_t>(taps.size()); ++k) {
+        const std::complex<double> h = taps[static_cast<std::size_t>(k)];
+        const double* const xr = re + (n - k);
+        const double* const xi = im + (n - k);
+        for (index_t i = 0; i < tile; ++i) {
+            if constexpr (complex) {
+                real[i] += h.real() * xr[i] - h.imag() * xi[i];
+                imag[i] += h.real() * xi[i] + h.imag() * xr[i];
+            } else {
+                real[i] += h.real() * xr[i];
+            }
+        }
+    }
+    for (index_t i = 0; i < tile; ++i) to[i] = {real[i], imag[i]};
+}
+
+bool is_real(const Row& row) {
+    return std::all_of(row.begin(), row.end(), [](const auto& value) {
+        return value.imag() == 0 && std::isfinite(value.real());
+    });
+}
+
+}  // namespace
+
 Row filtered(const Row& taps, const Row& signal, const SampleRange& range) {
+    std::vector<double> re(signal.size()), im(signal.size());
+    for (std::size_t i = 0; i < signal.size(); ++i) {
+        re[i] = signal[i].real();
+        im[i] = signal[i].imag();
+    }
+    const auto sum = is_real(taps) && is_real(signal) ? sum_tile<false> : sum_tile<true>;
+    const auto count = static_cast<index_t>(taps.size());
+    const auto samples = static_cast<index_t>(signal.size());
     Row result(static_cast<std::size_t>(range.count()));
-    for (index_t i = 0; i < range.count(); ++i)
-        result[static_cast<std::size_t>(i)] = filtered_sample(taps, signal, range.begin + i);
+    for (index_t n = range.begin; n < range.end;) {
+        std::complex<double>* const to = result.data() + (n - range.begin);
+        if (n >= count - 1 && n + tile <= std::min(samples, range.end)) {
+            sum(taps, re.data(), im.data(), n, to);
+            n += tile;
+        } else {
+            *to = filtered_sample(taps, signal, n);
+            ++n;
+        }
+    }
     return result;
 }
 

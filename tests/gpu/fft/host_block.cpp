@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 namespace convolume::gpu {
@@ -19,7 +20,7 @@ class HostScheduler {
         : block_(block),
           blocks_(blocks),
           shared_((static_cast<std::size_t>(shared_bytes) + sizeof(Unit) - 1) / sizeof(Unit)),
-          fibers_(static_cast<std::size_t>(threads)),
+          fibers_(kept_fibers(static_cast<std::size_t>(threads))),
           body_(body) {
         if (!shared_.empty())
             std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
@@ -29,7 +30,8 @@ class HostScheduler {
         current_scheduler = this;
         for (std::size_t i = 0; i < fibers_.size(); ++i) {
             Fiber& fiber = fibers_[i];
-            fiber.stack.reset(new char[stack_bytes]);  // untouched pages cost nothing
+            fiber.finished = false;
+            fiber.copies = {};
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack.get();
             fiber.context.uc_stack.ss_size = stack_bytes;
@@ -82,10 +84,18 @@ class HostScheduler {
     };
     struct Fiber {
         ucontext_t context;
-        std::unique_ptr<char[]> stack;
+        std::unique_ptr<char[]> stack{new char[stack_bytes]};  // untouched pages cost nothing
         Copies copies;
         bool finished = false;
     };
+
+    /// Returns the fibers of all thread blocks. If each had its own, the system would clear their
+    /// memory each time, which takes longer than the CUDA kernels.
+    static std::span<Fiber> kept_fibers(std::size_t count) {
+        static std::vector<Fiber> fibers;
+        while (fibers.size() < count) fibers.emplace_back();
+        return {fibers.data(), count};
+    }
 
     static void enter() {
         HostScheduler& self = *current_scheduler;
@@ -97,7 +107,7 @@ class HostScheduler {
 
     index_t block_, blocks_;
     std::vector<Unit> shared_;
-    std::vector<Fiber> fibers_;
+    std::span<Fiber> fibers_;
     const std::function<void(const HostBlock&)>& body_;
     ucontext_t main_{};
     std::size_t current_ = 0;
