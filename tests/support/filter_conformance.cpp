@@ -215,6 +215,7 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
         for (std::size_t f = 0; f < c.bank.size(); ++f) {
             const index_t row = static_cast<index_t>(s * c.bank.size() + f);
             const Row& all = values[static_cast<std::size_t>(row)];
+            const double size = c.size(s, f);
             Row want, got;
             for (std::size_t w = 0; w < windows.size(); ++w) {
                 got.push_back(results.get(row, static_cast<index_t>(w)));
@@ -231,12 +232,12 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
                 if (n < c.range.begin + windows[w].begin || n >= c.range.begin + windows[w].end)
                     return message("the peak of window ", w, " is said to be at ", n);
                 const double value_there = all[static_cast<std::size_t>(n - c.range.begin)].real();
-                if (largest - value_there > 30 * filter_tolerance(c.spec.precision) *
-                                                std::max(c.size(s, f), std::abs(largest)))
+                if (largest - value_there >
+                    30 * filter_tolerance(c.spec.precision) * std::max(size, std::abs(largest)))
                     return message("the peak of window ", w, " is ", largest, ", but ", value_there,
                                    " at ", n);
             }
-            const double error = relative_error(want, got, c.size(s, f));
+            const double error = relative_error(want, got, size);
             // The mean error of a few samples varies more than that of many.
             const double few = 1 + 2 / std::sqrt(static_cast<double>(want.size()));
             const double allowed =

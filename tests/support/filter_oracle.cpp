@@ -25,56 +25,60 @@ namespace {
 
 constexpr index_t tile = 8;  ///< samples that are summed side by side
 
-/// Sums samples [n, n + tile) over all taps, each in the order of filtered_sample(). The signal
-/// must have samples [n - taps + 1, n + tile). A sum waits for its previous term, so that several
-/// together are faster.
+/// Sums `tile` samples over all taps, each in the order of filtered_sample(). `re` and `im` are the
+/// signal at the first of them. A sum waits for its previous term, so that several together are
+/// faster.
 template <bool complex>
-void sum_tile(const Row& taps, const double* re, const double* im, index_t n,
-              std::complex<double>* to) {
+void sum_tile(const Row& taps, const double* re, const double* im, std::complex<double>* to) {
     double real[tile] = {}, imag[tile] = {};
-    for (index_t k = 0; k < static_cast<index_t>(taps.size()); ++k) {
-        const std::complex<double> h = taps[static_cast<std::size_t>(k)];
-        const double* const xr = re + (n - k);
-        const double* const xi = im + (n - k);
+    for (const std::complex<double>& h : taps) {
         for (index_t i = 0; i < tile; ++i) {
             if constexpr (complex) {
-                real[i] += h.real() * xr[i] - h.imag() * xi[i];
-                imag[i] += h.real() * xi[i] + h.imag() * xr[i];
+                real[i] += h.real() * re[i] - h.imag() * im[i];
+                imag[i] += h.real() * im[i] + h.imag() * re[i];
             } else {
-                real[i] += h.real() * xr[i];
+                real[i] += h.real() * re[i];
             }
         }
+        --re;
+        --im;
     }
     for (index_t i = 0; i < tile; ++i) to[i] = {real[i], imag[i]};
 }
 
-bool is_real(const Row& row) {
+bool is_finite(const Row& row) {
     return std::all_of(row.begin(), row.end(), [](const auto& value) {
-        return value.imag() == 0 && std::isfinite(value.real());
+        return std::isfinite(value.real()) && std::isfinite(value.imag());
     });
+}
+bool is_real(const Row& row) {
+    return std::all_of(row.begin(), row.end(), [](const auto& value) { return value.imag() == 0; });
 }
 
 }  // namespace
 
 Row filtered(const Row& taps, const Row& signal, const SampleRange& range) {
-    std::vector<double> re(signal.size()), im(signal.size());
+    if (taps.size() > signal.size()) return filtered(signal, taps, range);
+    Row result(static_cast<std::size_t>(range.count()));
+    if (!is_finite(taps) || !is_finite(signal)) {
+        for (index_t i = 0; i < range.count(); ++i)
+            result[static_cast<std::size_t>(i)] = filtered_sample(taps, signal, range.begin + i);
+        return result;
+    }
+    // Zeros on both sides, which change no sum, make all sums equally long.
+    const auto before = static_cast<index_t>(taps.size()) - 1;
+    const index_t full = static_cast<index_t>(signal.size()) + before;
+    std::vector<double> re(static_cast<std::size_t>(before + full + tile)), im(re.size());
     for (std::size_t i = 0; i < signal.size(); ++i) {
-        re[i] = signal[i].real();
-        im[i] = signal[i].imag();
+        re[static_cast<std::size_t>(before) + i] = signal[i].real();
+        im[static_cast<std::size_t>(before) + i] = signal[i].imag();
     }
     const auto sum = is_real(taps) && is_real(signal) ? sum_tile<false> : sum_tile<true>;
-    const auto count = static_cast<index_t>(taps.size());
-    const auto samples = static_cast<index_t>(signal.size());
-    Row result(static_cast<std::size_t>(range.count()));
-    for (index_t n = range.begin; n < range.end;) {
-        std::complex<double>* const to = result.data() + (n - range.begin);
-        if (n >= count - 1 && n + tile <= std::min(samples, range.end)) {
-            sum(taps, re.data(), im.data(), n, to);
-            n += tile;
-        } else {
-            *to = filtered_sample(taps, signal, n);
-            ++n;
-        }
+    const index_t end = std::min(range.end, full);
+    for (index_t n = std::max<index_t>(range.begin, 0); n < end; n += tile) {
+        std::complex<double> sums[tile];
+        sum(taps, re.data() + before + n, im.data() + before + n, sums);
+        std::copy_n(sums, std::min(tile, end - n), result.begin() + (n - range.begin));
     }
     return result;
 }
