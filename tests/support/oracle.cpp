@@ -146,19 +146,25 @@ Array oracle_convolve(const Array& image, const Array& kernel, const Definition&
     const double beyond =
         definition.boundary.kind == BoundaryKind::constant ? definition.boundary.value : 0;
     const bool real = is_real(image) && is_real(kernel);
-    std::vector<Sum> sums(result.values.size());
+    Sum sum;  // of the products of one output, which follow each other
+    std::size_t summed = 0;
     for_each_product(axis_tables(definition, image.shape, kernel.shape), image.shape,
                      [&](std::size_t output, std::size_t tap, index_t source) {
+                         if (output != summed) {
+                             result.values[summed] = sum.value();
+                             sum = {};
+                             summed = output;
+                         }
                          const Complex f = source == outside
                                                ? Complex(beyond)
                                                : image.values[static_cast<std::size_t>(source)];
                          const Complex h = kernel.values[tap];
                          if (real)
-                             sums[output].add_real_product(h.real(), f.real());
+                             sum.add_real_product(h.real(), f.real());
                          else
-                             sums[output].add_product(conjugate ? std::conj(h) : h, f);
+                             sum.add_product(conjugate ? std::conj(h) : h, f);
                      });
-    for (std::size_t i = 0; i < sums.size(); ++i) result.values[i] = sums[i].value();
+    if (!result.values.empty()) result.values[summed] = sum.value();
     return result;
 }
 
