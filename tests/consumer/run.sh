@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs the programs of this folder against an installed convolume, through CMake and
-# through pkg-config, as C++20 and C++23.
+# through pkg-config, as C++20, and through CMake also as C++23.
 #   run.sh PREFIX BUILD_FOLDER static|shared CXX [CMAKE_OPTION...]
+# CONSUMER_STANDARDS: the standards, default "20 23".
 set -eu
 sources=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 prefix=$1
@@ -17,7 +18,7 @@ headers=$(find "$prefix/include/convolume" -name '*.hpp' -o -name '*.cuh' | grep
 [ "$headers" -le 40 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
 
 cuda_option=
-for standard in 20 23; do
+for standard in ${CONSUMER_STANDARDS:-20 23}; do
     cmake -S "$sources" -B "$build/cmake-$standard" -DCMAKE_PREFIX_PATH="$prefix" \
         -DCMAKE_CXX_COMPILER="$compiler" -DCONSUMER_STANDARD="$standard" "$@" $cuda_option >/dev/null
     cmake --build "$build/cmake-$standard"
@@ -39,20 +40,20 @@ if ! command -v pkg-config >/dev/null; then
     echo "run.sh: pkg-config is missing: the package files for it are not tested"
     exit 0
 fi
-# Programs of both packages link as the pages say, and with --static, which changes nothing for them.
-# link_program SOURCE PACKAGE [PKG_CONFIG_OPTION]
-link_program() {
+export PKG_CONFIG_PATH="$library_folder/pkgconfig"
+# Links and runs the program of an object: link_object PACKAGE [PKG_CONFIG_OPTION]
+link_object() {
     # shellcheck disable=SC2046,SC2086 # split into words on purpose
-    "$compiler" -std=c++$standard -o "$build/program" "$1" \
-        $(PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --cflags --libs ${3:-} "$2") \
-        ${CONSUMER_LINK_FLAGS:-}
+    "$compiler" -o "$build/program" "$build/program.o" $(pkg-config --libs ${2:-} "$1") ${CONSUMER_LINK_FLAGS:-}
     (cd "$build" && LD_LIBRARY_PATH="$library_folder" ./program)
 }
-for standard in 20 2b; do
-    link_program "$sources/main.cpp" convolume-io
-done
-link_program "$sources/../../examples/installed_package.cpp" convolume
-if [ "$kind" = static ]; then
-    link_program "$sources/main.cpp" convolume-io --static
-    link_program "$sources/../../examples/installed_package.cpp" convolume --static
-fi
+# Programs of both packages link as the pages say, and with --static, which changes nothing for them.
+# build_program SOURCE PACKAGE
+build_program() {
+    # shellcheck disable=SC2046 # split into words on purpose
+    "$compiler" -std=c++20 -c -o "$build/program.o" "$1" $(pkg-config --cflags "$2")
+    link_object "$2"
+    [ "$kind" = shared ] || link_object "$2" --static
+}
+build_program "$sources/main.cpp" convolume-io
+build_program "$sources/../../examples/installed_package.cpp" convolume
