@@ -45,7 +45,8 @@ double largest_difference(const Array& a, const Array& b) {
 
 }  // namespace
 
-TEST_CASE("sizes with the factor 257 are as accurate as powers of two, whole and in parts") {
+TEST_CASE("sizes with the factor 257 are as accurate as powers of two, whole and in parts",
+          "[long]") {
     Random random(test_seed("factor 257"));
     const EngineList engines = cpu_engines();
     for (const Shape3& padded :

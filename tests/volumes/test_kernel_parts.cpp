@@ -13,7 +13,7 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("parts of a kernel are those of the padded kernel", "[parts]") {
+TEST_CASE("parts of a kernel are those of the padded kernel", "[parts][long]") {
     Random random(test_seed("kernel parts"));
     for (int trial = 0; trial < 60; ++trial) {
         TaskPlan plan;

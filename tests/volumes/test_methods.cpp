@@ -45,7 +45,8 @@ TEST_CASE("all methods agree, for every boundary and mode") {
         }
 }
 
-TEST_CASE("memory limits divide the output into tiles in z, y and x, and the result is the same") {
+TEST_CASE("memory limits divide the output into tiles in z, y and x, and the result is the same",
+          "[long]") {
     Random random(test_seed("tiles"));
     bool cut[3] = {};
     bool cut_all = false;
@@ -141,7 +142,7 @@ TEST_CASE("kernels as large as the image and larger agree with the oracle") {
                 }
 }
 
-TEST_CASE("volumes large enough for stores past the caches agree with the oracle") {
+TEST_CASE("volumes large enough for stores past the caches agree with the oracle", "[long]") {
     // Above 32 MiB, split and merge use the code whose stores bypass the caches.
     const Shape3 image_shape{150, 249, 261}, kernel_shape{5, 7, 6};
     const EngineList engines = cpu_engines(1);

@@ -110,7 +110,7 @@ TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
         }
 }
 
-TEST_CASE("streams: an image larger than the limit is convolved within it") {
+TEST_CASE("streams: an image larger than the limit is convolved within it", "[long]") {
     const Shape3 shape{160, 192, 200}, kernel_shape{9, 11, 13};
     const Volume image = ramp(shape, PixelType::uint16, 997);
     const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
