@@ -73,11 +73,15 @@ def help_on_terminal(columns):
     return text.decode().replace("\r\n", "\n")
 
 
-def complete(*words):
-    """Returns what bash offers for the last word of a command line."""
-    script = (f"source '{SHARE}/bash-completion/completions/convolume'; COMP_WORDS=({' '.join(words)}); "
-              "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _convolume; printf '%s\\n' \"${COMPREPLY[@]}\"")
-    return run("bash", "-c", script).stdout.split()
+def complete(*lines):
+    """Returns what bash offers for the last word of each command line, a list of words. One bash does all."""
+    script = f"source '{SHARE}/bash-completion/completions/convolume'\n"
+    for words in lines:
+        script += (f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _convolume; "
+                   'echo "${COMPREPLY[@]}"\n')
+    offered = [line.split() for line in run("bash", "-c", script).stdout.splitlines()]
+    check(len(offered) == len(lines), len(offered), "answers for", len(lines), "command lines")
+    return offered
 
 
 EVERY = commands()
@@ -94,9 +98,10 @@ for command in EVERY:
     page = SHARE / "man" / "man1" / ("-".join(["convolume", *command]) + ".1")
     check(page.exists(), page)
     written = page.read_text(encoding="utf-8").replace("\\-", "-") if page.exists() else ""
-    for option in options(text):
+    named = sorted(options(text))
+    for option, offered in zip(named, complete(*(["convolume", *command, option] for option in named))):
         check(option in written, page, "lacks", option)
-        check(option in complete("convolume", *command, option), "bash does not complete", command, option)
+        check(option in offered, "bash does not complete", command, option)
 
 check("--frame N|BEGIN:END " in help_of(["convolve"]) and "--scale PIXELS " in help_of(["preview"]), "placeholders")
 check(max(len(line) for line in help_of(["convolve"], COLUMNS="100").splitlines()) > 80, "COLUMNS is not used")
@@ -110,7 +115,8 @@ for typed, offered in (
         (["dec"], ["deconvolve"]), (["deconvolve", "--meth"], ["--method"]), (["convolve", "--mode", "v"], ["valid"]),
         (["convolve", "--mode", "=", "v"], ["valid"]), (["completion", "--he"], ["--help"]),
         (["compare", "fil"], ["filter"]), (["process", "--op", "dec"], ["deconvolve"])):
-    check(complete("convolume", *typed) == offered, typed, complete("convolume", *typed))
+    completed, = complete(["convolume", *typed])
+    check(completed == offered, typed, completed)
 for shell, file in (("bash", "bash-completion/completions/convolume"), ("zsh", "zsh/site-functions/_convolume"),
                     ("fish", "fish/vendor_completions.d/convolume.fish")):
     check(run(COMMAND, "completion", shell).stdout == (SHARE / file).read_text(encoding="utf-8"), shell)
