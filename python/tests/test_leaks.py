@@ -10,7 +10,7 @@ import pytest
 
 import convolume
 
-CALLS = 4_500
+CALLS = 2_000
 ROUNDS = 2
 WARM_UP = 1_000  # number of calls after which all caches are filled
 MOST_A_CALL = 100  # bytes that a call may leave; the smallest array with its header takes more
