@@ -104,8 +104,7 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
 
 index_t most_resident_blocks(int threads) {
     const int device = current_device();
-    const index_t per_unit =
-        device_limit(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
+    const index_t per_unit = device_limit(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
     return per_unit * device_limit(cudaDevAttrMultiProcessorCount, device);
 }
 
