@@ -24,7 +24,8 @@ double final_likelihood(const Array& image, const Array& psf, const DeconvolveOp
 
 }  // namespace
 
-TEST_CASE("coarse start: fewer iterations are as good, and many reach the same likelihood") {
+TEST_CASE("coarse start: fewer iterations are as good, and many reach the same likelihood",
+          "[long]") {
     Random random(test_seed("coarse start"));
     const Array psf = wide_psf();
     for (const DeconvolveMethod method :
@@ -49,7 +50,7 @@ TEST_CASE("coarse start: fewer iterations are as good, and many reach the same l
             CHECK(started.report.last.likelihood > final_likelihood(image, psf, options));
             CHECK(started.report.last.likelihood > plain);
 
-            options.iterations = 400;
+            options.iterations = 150;
             const double limit = final_likelihood(image, psf, options);
             options.coarse_start = 20;
             CHECK(std::abs(final_likelihood(image, psf, options) / limit - 1) < 0.01);

@@ -295,7 +295,7 @@ TEST_CASE("deconvolve: equal PSFs at several depths are as good as one") {
         }
 }
 
-TEST_CASE("deconvolve: four PSFs recover what one PSF loses in a deep specimen") {
+TEST_CASE("deconvolve: four PSFs recover what one PSF loses in a deep specimen", "[long]") {
     const DeepSpecimen specimen;
     const double one = specimen.quality({5});
     const double four = specimen.quality({0, 10. / 3, 20. / 3, 10});
