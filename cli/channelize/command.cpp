@@ -60,37 +60,30 @@ std::vector<double> read_prototype(const std::string& path) {
 }
 
 void add_computation(CLI::App& app, ChannelizeRequest& request) {
-    const char* group = groups::method;
-    add_options(app, group, request.options, {"channels", "taps_per_channel", "step", "first"});
+    begin_group(app, groups::method);
+    add_options(app, request.options, {"channels", "taps_per_channel", "step", "first"});
     app.get_option("--channels")->required();
-    add_options(app, group, request.options, {"window"});
-    app.add_option("--prototype", request.prototype,
-                   "File of the prototype's taps, one row, instead of a windowed sinc")
-        ->type_name("FILE")
+    add_options(app, request.options, {"window"});
+    add_value(app, "--prototype", request.prototype, "FILE",
+              "File of the prototype's taps, one row, instead of a windowed sinc")
         ->excludes(app.get_option("--window"))
-        ->excludes(app.get_option("--taps"))
-        ->group(group);
+        ->excludes(app.get_option("--taps"));
     app.add_flag("--tail", request.tail,
-                 "Also the frames after the signal's end that depend on the signal")
-        ->group(group);
-    add_options(app, group, request.options, {"nan"});
+                 "Also the frames after the signal's end that depend on the signal");
+    add_options(app, request.options, {"nan"});
 }
 
 void add_output(CLI::App& app, ChannelizeRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The result, channels × frames: .npy, .h5, .h5:/dataset, .c64, .ci16, …, .raw, "
-                   "or - for raw frames × channels on standard output")
-        ->type_name("OUT")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The result, channels × frames: .npy, .h5, .h5:/dataset, .c64, .ci16, …, .raw, "
+              "or - for raw frames × channels on standard output");
     add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
                "complex64|ci16|…",
                "How samples are stored on standard output and in .raw files; integers are rounded "
-               "and clamped (default: the result's type)")
-        ->group(group);
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_run_options(app, group, request.run);
+               "and clamped (default: the result's type)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_run_options(app, request.run);
 }
 
 void check_request(const ChannelizeRequest& request) {
@@ -266,8 +259,9 @@ void add_channelize_command(CLI::App& app, Action& action) {
                             "convolume channelize music.wav --channels 64 --step 48 -o bands.npy"});
     add_signal(*command, *request);
     add_computation(*command, *request);
-    add_options(*command, groups::machine, request->options, {"precision"});
-    add_options(*command, groups::machine, request->engines, {"fft", "threads"});
+    begin_group(*command, groups::machine);
+    add_options(*command, request->options, {"precision"});
+    add_options(*command, request->engines, {"fft", "threads"});
     add_output(*command, *request);
     command->callback([request, &action] {
         check_request(*request);

@@ -24,7 +24,7 @@ void add_list(CLI::App& app, const std::string& name, std::vector<T>& target, Pa
             values.push_back(parse(option, value));
         return values;
     };
-    add_parsed(app, name, target, parse_all, choices, help)->group(groups::method);
+    add_parsed(app, name, target, parse_all, choices, help);
 }
 
 /// Returns a function that returns the text of a value if `parse` accepts it.
@@ -44,14 +44,8 @@ double parse_limit(std::string_view option, const std::string& text, double most
     return value;
 }
 
-std::string parse_reference(const std::string& text) {
-    for (const char* name : {"auto", "direct", "fft", "none"})
-        if (text == name) return text;
-    throw InvalidArgument(message("--reference is auto, direct, fft or none, not \"", text,
-                                  "\"; choose one of these"));
-}
-
 void add_ways(CLI::App& app, CompareRequest& request) {
+    begin_group(app, groups::method);
     add_list(app, "--devices", request.option_lists.devices, checked_by(parse_compared_device),
              "cpu,gpu:0,gpu:0+1,auto",
              "Devices; gpu:0+1 are two GPUs together (default: the CPU, every GPU, and all GPUs)");
@@ -67,10 +61,9 @@ void add_ways(CLI::App& app, CompareRequest& request) {
 }
 
 void add_measurement(CLI::App& app, CompareRequest& request) {
-    const char* group = "Measurement";
+    begin_group(app, "Measurement");
     add_parsed(app, "--repeats", request.repeats, parse_positive<int>, "N",
-               "Turns of every way; times are their medians (default 3)")
-        ->group(group);
+               "Turns of every way; times are their medians (default 3)");
     add_parsed(
         app, "--time-limit", request.time_limit_s,
         [](std::string_view option, const std::string& text) {
@@ -78,12 +71,11 @@ void add_measurement(CLI::App& app, CompareRequest& request) {
         },
         "SECONDS",
         "Leave out ways whose execution is predicted to take longer, and stop those that do "
-        "(default 60)")
-        ->group(group);
-    add_parsed(app, "--reference", request.reference, parse_reference, "auto|direct|fft|none",
+        "(default 60)");
+    add_choice(app, "--reference", request.reference,
+               {{"auto", "auto"}, {"direct", "direct"}, {"fft", "fft"}, {"none", "none"}},
                "What errors are measured against, in float64 on the CPU: direct sums, or Fourier "
-               "transforms (default auto: direct sums up to 4e9 products)")
-        ->group(group);
+               "transforms (default auto: direct sums up to 4e9 products)");
     add_parsed(
         app, "--fail-if-error-above", request.most_error,
         [](std::string_view option, const std::string& text) {
@@ -91,42 +83,30 @@ void add_measurement(CLI::App& app, CompareRequest& request) {
         },
         "X",
         "End with exit code 6 if the relative L∞ error of a way, max |A - B| / max |B|, is "
-        "above X")
-        ->group(group);
+        "above X");
     add_parsed(
         app, "--max-host-mem", request.max_host_bytes, parse_byte_size, "SIZE",
         "Memory limit of input, reference, kept results and one way together (default: three "
-        "quarters of free memory)")
-        ->group(group);
+        "quarters of free memory)");
 }
 
 void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) {
-    const char* group = "Sweeps without files";
-    add_parsed(app, "--sizes", request.sizes, parse_sizes, "64..512|64,100,128", help)
-        ->group(group);
-    add_parsed(app, "--seed", request.seed, parse_seed, "N", "Seed of the random data (default 1)")
-        ->group(group);
+    begin_group(app, "Sweeps without files");
+    add_parsed(app, "--sizes", request.sizes, parse_sizes, "64..512|64,100,128", help);
+    add_parsed(app, "--seed", request.seed, parse_seed, "N", "Seed of the random data (default 1)");
 }
 
 void add_output(CLI::App& app, CompareRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output, "Folder of the report: report.md and report.json")
-        ->type_name("REPORT_DIR")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "REPORT_DIR",
+              "Folder of the report: report.md and report.json");
     CLI::Option* overwrite =
-        app.add_flag("--overwrite", request.overwrite, "Replace a report that exists")
-            ->group(group);
+        app.add_flag("--overwrite", request.overwrite, "Replace a report that exists");
     app.add_flag("--resume", request.resume,
                  "Go on with an interrupted comparison of the same input and options")
-        ->excludes(overwrite)
-        ->group(group);
-    add_json_option(app, group, request.run);
-    CLI::Option* quiet = add_quiet_option(app, group, request.run);
-    app.add_flag_callback(
-           "-v,--verbose", [&request] { request.run.verbosity = Verbosity::verbose; },
-           "Also print every turn")
-        ->group(group)
-        ->excludes(quiet);
+        ->excludes(overwrite);
+    add_json_option(app, request.run);
+    add_verbosity_options(app, request.run, "Also print every turn");
 }
 
 /// Checks that either files or sizes are given, and a folder for the report.
@@ -154,17 +134,15 @@ void add_images(CLI::App& app, ImageCompareRequest& request) {
         app, "--parts", request.option_lists.parts,
         [](std::string_view, const std::string& text) { return parse_parts(text); },
         "auto,1,2,4,8,16", "Numbers of parts of method dif (default auto)");
-    const char* group = groups::method;
-    Options& options = request.options;
-    add_options(app, group, options, {"mode", "boundary", "normalization"});
-    add_kernel_options(app, groups::psf, request.kernel_options);
-    add_options(app, group, options, {"nan"});
-    add_selection_options(app, groups::input, request.selection);
+    add_options(app, request.options, {"mode", "boundary", "normalization", "nan"});
+    begin_group(app, groups::psf);
+    add_kernel_options(app, request.kernel_options);
+    begin_group(app, groups::input);
+    add_selection_options(app, request.selection);
     add_sweep(app, request,
               "Edges of random images, doubled from the first to the last, or a list");
     add_parsed(app, "--kernel-size", request.kernel_size, parse_positive<index_t>, "K",
-               "Edge of the random kernel (default: a quarter of the image's)")
-        ->group("Sweeps without files");
+               "Edge of the random kernel (default: a quarter of the image's)");
     add_measurement(app, request);
     add_output(app, request);
 }
@@ -179,16 +157,14 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
              list_of_names<FilterMethod>(",", ","), "Methods (default all)");
     add_list(app, "--segments", request.option_lists.segments, parse_positive<index_t>,
              "1024,4096,…", "Lengths of the transforms (default: chosen automatically)");
-    const char* group = groups::method;
-    FilterOptions& options = request.options;
-    add_options(app, group, options, {"mode", "origin", "nan"});
-    add_raw_options(app, groups::input, request.signal_options);
+    add_options(app, request.options, {"mode", "origin", "nan"});
+    begin_group(app, groups::input);
+    add_raw_options(app, request.signal_options);
+    begin_group(app, "Sweeps without files");
     add_parsed(app, "--taps", request.taps, parse_positive<index_t>, "M",
-               "Taps of each filter: of random ones (default 257), or in raw BANK")
-        ->group("Sweeps without files");
+               "Taps of each filter: of random ones (default 257), or in raw BANK");
     add_parsed(app, "--filters", request.filters, parse_positive<index_t>, "F",
-               "Random filters (default 8)")
-        ->group("Sweeps without files");
+               "Random filters (default 8)");
     add_sweep(app, request,
               "Samples of a random signal, doubled from the first to the last, or a list");
     add_measurement(app, request);

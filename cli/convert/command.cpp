@@ -169,19 +169,16 @@ void add_convert_command(CLI::App& app, Action& action) {
                  {"convolume convert image.tif image.ome.tif --voxel 300,65,65nm",
                   "convolume convert image.tif part.npy --crop 2:6,:,: --output-type uint16"});
     command->add_option("IN", request->image, io::usual_image_endings())->required();
-    add_selection_options(*command, groups::input, request->selection);
-    const char* group = groups::output;
+    begin_group(*command, groups::input);
+    add_selection_options(*command, request->selection);
+    begin_group(*command, groups::output);
     add_parsed(*command, "--channel-names", request->channel_names, parse_names, "NAME,…",
-               "Names of the channels (default: those of the image)")
-        ->group(group);
-    command
-        ->add_option("-o,--output,OUT", request->output,
-                     "The output: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one plane")
-        ->type_name("OUT")
-        ->group(group);
-    add_image_storage_options(*command, group, request->output_type, request->create, "same");
-    add_scale_output_option(*command, group, request->scale_output);
-    add_run_options(*command, group, request->run);
+               "Names of the channels (default: those of the image)");
+    add_value(*command, "-o,--output,OUT", request->output, "OUT",
+              "The output: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one plane");
+    add_image_storage_options(*command, request->output_type, request->create, "same");
+    add_scale_output_option(*command, request->scale_output);
+    add_run_options(*command, request->run);
     command->callback([request, &action] {
         if (request->output.empty() && !request->run.dry_run)
             throw InvalidArgument(

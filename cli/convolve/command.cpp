@@ -44,21 +44,24 @@ const char* normalization_words(KernelNormalization normalization) {
 
 void add_problem_options(CLI::App& app, ConvolveRequest& request) {
     Options& options = request.options;
-    add_selection_options(app, groups::input, request.selection);
-    add_options(app, groups::input, options, {"nan"});
-    add_gaussian_options(app, groups::psf, request.gaussian);
-    add_channel_kernel_option(app, groups::psf, request);
-    add_kernel_options(app, groups::psf, request.kernel_options);
-    add_options(app, groups::psf, options, {"normalization"});
-    add_options(app, groups::method, options, {"mode", "boundary", "operation"});
+    begin_group(app, groups::input);
+    add_selection_options(app, request.selection);
+    add_options(app, options, {"nan"});
+    begin_group(app, groups::psf);
+    add_gaussian_options(app, request.gaussian);
+    add_channel_kernel_option(app, request);
+    add_kernel_options(app, request.kernel_options);
+    add_options(app, options, {"normalization"});
+    begin_group(app, groups::method);
+    add_options(app, options, {"mode", "boundary", "operation"});
 }
 
 void add_output_options(CLI::App& app, ConvolveRequest& request) {
-    const char* group = groups::output;
-    add_image_output_options(app, group, request.output, request.output_type, request.create,
+    begin_group(app, groups::output);
+    add_image_output_options(app, request.output, request.output_type, request.create,
                              "the precision's type");
-    add_scale_output_option(app, group, request.scale_output);
-    add_run_options(app, group, request.run);
+    add_scale_output_option(app, request.scale_output);
+    add_run_options(app, request.run);
 }
 
 /// Returns the index, in the image, of the result's first sample. The result of a bright pixel is

@@ -45,14 +45,12 @@ void add_inputs(CLI::App& app, CorrelateRequest& request) {
     add_signal(app, request);
     app.add_option("TEMPLATES", request.templates,
                    "Files, each with one template (1D) or several (templates × samples)");
-    const char* group = groups::input;
+    begin_group(app, groups::input);
     add_parsed(app, "--taps", request.template_files.raw_samples, parse_positive<index_t>, "M",
-               "Samples per template in raw TEMPLATES")
-        ->group(group);
+               "Samples per template in raw TEMPLATES");
     add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
                "Sampling rate of SIGNAL, for times and chirps (default: the one that a WAV file "
-               "names)")
-        ->group(group);
+               "names)");
 }
 
 /// Parses "A:B", or "A" for A:A.
@@ -64,61 +62,41 @@ std::pair<double, double> parse_numbers(std::string_view option, const std::stri
 }
 
 void add_chirps(CLI::App& app, ChirpBankOptions& chirps) {
-    const char* group = "Chirps instead of TEMPLATES";
+    begin_group(app, "Chirps instead of TEMPLATES");
     CLI::Option* const samples =
         add_parsed(app, "--chirps", chirps.samples, parse_positive<index_t>, "N",
-                   "Correlate with chirps of N samples")
-            ->group(group);
+                   "Correlate with chirps of N samples");
     add_parsed(app, "--frequencies", chirps.frequency_hz, parse_numbers, "A:B",
                "Their frequencies in the middle, in Hz (without --rate in cycles per sample)")
-        ->group(group)
         ->needs(samples);
     add_parsed(app, "--drifts", chirps.drift_hz_per_s, parse_numbers, "A:B",
                "Derivatives of the frequency, in Hz per second (default 0)")
-        ->group(group)
         ->needs(samples);
     add_parsed(app, "--mismatch", chirps.mismatch, parse_number, "M",
                "Largest fraction of the SNR that a chirp loses between two of them (default 0.03)")
-        ->group(group)
         ->needs(samples);
 }
 
 void add_computation(CLI::App& app, CorrelateRequest& request) {
-    const char* group = groups::method;
+    begin_group(app, groups::method);
     CorrelationOptions& options = request.options;
-    add_options(app, group, options, {"noise", "noise_block", "threshold", "window", "position"});
+    add_options(app, options, {"noise", "noise_block", "threshold", "window", "position"});
     app.get_option("--noise")->excludes(app.get_option("--noise-block"));
     app.add_flag("--per-template", options.per_template,
                  "Find the peaks of each template by itself; else an event gives one peak, of the "
-                 "template that fits best")
-        ->group(group);
-    add_options(app, group, options.filters, {"mode", "nan"});
-}
-
-void add_execution(CLI::App& app, CorrelateRequest& request) {
-    const char* group = groups::machine;
-    FilterOptions& options = request.options.filters;
-    add_options(app, group, options, {"method", "segment", "precision", "chunk"});
-    add_device_option(app, group, request.engines);
-    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
-    add_options(app, group, options, {"max_host_bytes"});
-    add_options(app, group, request.engines, {"threads"});
+                 "template that fits best");
+    add_options(app, options.filters, {"mode", "nan"});
 }
 
 void add_output(CLI::App& app, CorrelateRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The table of peaks: .csv, .json, or - for CSV on standard output")
-        ->type_name("OUT")
-        ->group(group);
-    app.add_option("--snr", request.series,
-                   "Also write the SNR of every template and position: .npy, .h5, .h5:/dataset, "
-                   ".wav, .f32, .c64, …")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_run_options(app, group, request.run);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The table of peaks: .csv, .json, or - for CSV on standard output");
+    add_value(app, "--snr", request.series, "FILE",
+              "Also write the SNR of every template and position: .npy, .h5, .h5:/dataset, "
+              ".wav, .f32, .c64, …");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_run_options(app, request.run);
 }
 
 void check_request(const CorrelateRequest& request) {
@@ -294,7 +272,7 @@ void add_correlate_command(CLI::App& app, Action& action) {
     add_inputs(*command, *request);
     add_computation(*command, *request);
     add_chirps(*command, request->chirps);
-    add_execution(*command, *request);
+    add_filter_machine_options(*command, request->options.filters, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
         request->template_files.raw_type = request->signal_file.raw_type;

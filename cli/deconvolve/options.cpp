@@ -33,85 +33,57 @@ MissingPixelOptions::NoDataRule parse_no_data(std::string_view option, const std
     return {false, parse_number_or("auto or off", option, text)};
 }
 
-bool parse_hot_pixels(std::string_view option, const std::string& text) {
-    if (text != "auto" && text != "off")
-        throw InvalidArgument(message(option, " is auto or off, not \"", text, "\""));
-    return text == "auto";
-}
-
-void add_saturation(CLI::App& app, const char* group, DeconvolveRequest& request) {
-    app.add_option_function<std::string>(
-           "--saturation",
-           [&request](const std::string& text) {
-               request.missing.find_saturated = text == "auto";
-               request.options.saturation.reset();
-               if (text != "auto" && text != "off")
-                   request.options.saturation =
-                       parse_number_or("auto or off", "--saturation", text);
-           },
-           "Pixels of at least this value are saturated: lower bounds, which more light does not "
-           "contradict; auto: those at the largest value of the type or the camera (default auto)")
-        ->type_name("N|auto|off")
-        ->group(group);
+void add_saturation(CLI::App& app, DeconvolveRequest& request) {
+    add_taken(
+        app, "--saturation",
+        [&request](const std::string& text) {
+            request.missing.find_saturated = text == "auto";
+            request.options.saturation.reset();
+            if (text != "auto" && text != "off")
+                request.options.saturation = parse_number_or("auto or off", "--saturation", text);
+        },
+        "N|auto|off",
+        "Pixels of at least this value are saturated: lower bounds, which more light does not "
+        "contradict; auto: those at the largest value of the type or the camera (default auto)");
 }
 
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
-    const char* group = groups::method;
-    add_options(app, group, options,
+    begin_group(app, groups::method);
+    add_options(app, options,
                 {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
                  "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
-    add_option_parsed_by(app, group, options, "coarse_start", parse_coarse_start)->expected(0, 1);
-    add_saturation(app, group, request);
+    add_option_parsed_by(app, options, "coarse_start", parse_coarse_start)->expected(0, 1);
+    add_saturation(app, request);
     add_parsed(
         app, "--no-data", request.missing.no_data, parse_no_data, "V|auto|off",
         "Pixels without data, which are left out: those of one value; auto: regions of one value "
-        "that photons cannot repeat, and margins darker than all else")
-        ->group(group);
-    add_parsed(app, "--hot-pixels", request.missing.find_hot_pixels, parse_hot_pixels, "auto|off",
+        "that photons cannot repeat, and margins darker than all else");
+    add_choice(app, "--hot-pixels", request.missing.find_hot_pixels,
+               {{"auto", true}, {"off", false}},
                "Leave out pixels that are brighter beside their neighbors than the PSF allows, and "
-               "dead ones of the camera (default auto)")
-        ->group(group);
-    add_parsed(
-        app, "--nan", request.missing.leave_out_nonfinite,
-        [](std::string_view option, const std::string& text) {
-            if (text != "missing" && text != "error")
-                throw InvalidArgument(message(option, " is error or missing, not \"", text, "\""));
-            return text == "missing";
-        },
-        "error|missing", "Leave out NaN and infinities of the image (default: they are refused)")
-        ->group(group);
-    app.add_option("--mask", request.mask,
-                   "An image of the same extents: pixels that are 0 there are left out")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_option(
-           "--weights", request.weights,
-           "An image of the same extents: the weight of each pixel in the likelihood; those "
-           "of weight 0 are left out")
-        ->type_name("FILE")
-        ->group(group);
-    add_parsed(
-        app, "--bleach", request.finds_bleaching,
-        [](std::string_view option, const std::string& text) {
-            if (text != "auto" && text != "off")
-                throw InvalidArgument(message(option, " is auto or off, not \"", text, "\""));
-            return text == "auto";
-        },
-        "auto|off",
+               "dead ones of the camera (default auto)");
+    add_choice(app, "--nan", request.missing.leave_out_nonfinite,
+               {{"error", false}, {"missing", true}},
+               "Leave out NaN and infinities of the image (default: they are refused)");
+    add_value(app, "--mask", request.mask, "FILE",
+              "An image of the same extents: pixels that are 0 there are left out");
+    add_value(app, "--weights", request.weights, "FILE",
+              "An image of the same extents: the weight of each pixel in the likelihood; those "
+              "of weight 0 are left out");
+    add_choice(
+        app, "--bleach", request.finds_bleaching, {{"auto", true}, {"off", false}},
         "Scale light that bleaches from plane to plane, of PSFs that keep the light of planes, or "
-        "from time to time, back to that of the first exposure (default: off)")
-        ->group(group);
-    app.add_option("--start", request.start,
-                   "An image to begin with, such as an earlier result (default: a constant)")
-        ->type_name("FILE")
-        ->group(group);
+        "from time to time, back to that of the first exposure (default: off)");
+    add_value(app, "--start", request.start, "FILE",
+              "An image to begin with, such as an earlier result (default: a constant)");
     app.add_flag("--warm-start", request.warm_start,
-                 "Each time point begins with the result of the one before")
-        ->group(group);
-    add_channel_kernel_option(app, groups::psf, request);
-    add_kernel_options(app, groups::psf, request.kernel_options);
-    add_selection_options(app, groups::input, request.selection);
+                 "Each time point begins with the result of the one before");
+    begin_group(app, groups::psf);
+    add_channel_kernel_option(app, request);
+    add_kernel_options(app, request.kernel_options);
+    begin_group(app, groups::input);
+    add_selection_options(app, request.selection);
 }
 
 double parse_reach_um(std::string_view option, const std::string& text) {
@@ -121,32 +93,27 @@ double parse_reach_um(std::string_view option, const std::string& text) {
 }
 
 void add_depth_options(CLI::App& app, MadePsfRequest& request) {
-    const char* group = "PSF, if no file is given";
     add_parsed(app, "--depth-range", request.depth_range_um, parse_depth_range_um, "FIRST,LAST",
                "Depths in the sample of the first and of the last plane, as 0,10um: PSFs of depths "
-               "between them are interpolated (default: one PSF of --depth)")
-        ->group(group);
+               "between them are interpolated (default: one PSF of --depth)");
     add_parsed(app, "--depth-psfs", request.depth_psfs, parse_depth_psfs, "K",
-               "Number of PSFs of --depth-range, from 2 to 8 (default 4)")
-        ->group(group);
+               "Number of PSFs of --depth-range, from 2 to 8 (default 4)");
 }
 
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
-    const char* group = groups::machine;
-    add_device_option(app, group, request.engines);
-    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
-    add_options(app, group, request.options, {"max_host_bytes"});
-    add_options(app, group, request.engines, {"threads"});
+    begin_group(app, groups::machine);
+    add_device_option(app, request.engines);
+    add_options(app, request.engines, {"max_gpu_bytes", "fft"});
+    add_options(app, request.options, {"max_host_bytes"});
+    add_options(app, request.engines, {"threads"});
 }
 
 void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {
-    const char* group = groups::output;
-    app.add_option("--uncertainty", request.second_output,
-                   "Also write the standard deviation that the noise of photons gives each voxel, "
-                   "float32; for many files, a pattern like that of --output-name")
-        ->type_name("FILE")
-        ->group(group);
-    add_options(app, group, request.options, {"splits", "seed"});
+    begin_group(app, groups::output);
+    add_value(app, "--uncertainty", request.second_output, "FILE",
+              "Also write the standard deviation that the noise of photons gives each voxel, "
+              "float32; for many files, a pattern like that of --output-name");
+    add_options(app, request.options, {"splits", "seed"});
 }
 
 void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
@@ -200,29 +167,27 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     request->takes_depths = true;
     add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
+    begin_group(*command, "PSF, if no file is given");
     add_parsed(*command, "--out-of-focus", request->made_psf.out_of_focus_um, parse_reach_um,
                "LENGTH",
                "Of one plane through a thick specimen: estimate the specimen this far above and "
-               "below it, so that its light is not sharpened (default: the specimen is thin)")
-        ->group("PSF, if no file is given");
-    command
-        ->add_flag("--refine-psf", request->refines_psf,
-                   "Fit NA, index of the sample, depth and spherical aberration of the PSF to the "
-                   "image")
-        ->group("PSF, if no file is given");
+               "below it, so that its light is not sharpened (default: the specimen is thin)");
+    command->add_flag(
+        "--refine-psf", request->refines_psf,
+        "Fit NA, index of the sample, depth and spherical aberration of the PSF to the "
+        "image");
     add_depth_options(*command, request->made_psf);
     add_execution(*command, *request);
-    const char* group = groups::output;
-    add_image_output_options(*command, group, request->output, request->output_type,
-                             request->create, "float32");
-    add_scale_output_option(*command, group, request->scale_output);
+    begin_group(*command, groups::output);
+    add_image_output_options(*command, request->output, request->output_type, request->create,
+                             "float32");
+    add_scale_output_option(*command, request->scale_output);
     add_parsed(
         *command, "--dump-every", request->dump_every, parse_positive<int>, "N",
         "Also write the estimate after every N iterations, beside the result: OUT.iter010.tif "
-        "for OUT.tif, OUT.t0.c1.iter010.tif of several times or channels")
-        ->group(group);
+        "for OUT.tif, OUT.t0.c1.iter010.tif of several times or channels");
     add_uncertainty(*command, *request);
-    add_run_options(*command, group, request->run);
+    add_run_options(*command, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         check_method(*command, *request);

@@ -23,11 +23,6 @@ RangeRule parse_range_rule(std::string_view option, const std::string& text) {
     return {RangeRule::Kind::number, number};
 }
 
-void add_optional_number(CLI::App& app, const char* name, std::optional<double>& target,
-                         const char* type, const char* help) {
-    add_parsed(app, name, target, parse_number, type, help)->group("Limits");
-}
-
 }  // namespace
 
 void add_diff_command(CLI::App& app, Action& action) {
@@ -39,24 +34,22 @@ void add_diff_command(CLI::App& app, Action& action) {
     command->add_option("A", request->first, "The reference: " + io::usual_image_endings())
         ->required();
     command->add_option("B", request->second, "The image to compare with it")->required();
-    add_selection_options(*command, groups::input, request->selection);
+    begin_group(*command, groups::input);
+    add_selection_options(*command, request->selection);
+    begin_group(*command, groups::method);
     add_parsed(*command, "--range", request->range, parse_range_rule, "image|type|NUMBER",
                "Difference between black and white for PSNR and SSIM: largest less least value of "
-               "a channel of A, the whole range of its integer type, or a number (default image)")
-        ->group(groups::method);
-    add_optional_number(*command, "--require-psnr", request->least_psnr, "DB",
-                        "Exit code 6 if the PSNR of a channel is lower");
-    add_optional_number(*command, "--tolerance", request->tolerance, "X",
-                        "Exit code 6 if a difference is larger; 0 requires equal images");
-    const char* group = groups::output;
-    command
-        ->add_option("--picture", request->picture,
-                     "Picture of the largest differences along each axis")
-        ->type_name("PNG")
-        ->group(group);
-    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists")
-        ->group(group);
-    add_run_options(*command, group, request->run);
+               "a channel of A, the whole range of its integer type, or a number (default image)");
+    begin_group(*command, "Limits");
+    add_parsed(*command, "--require-psnr", request->least_psnr, parse_number, "DB",
+               "Exit code 6 if the PSNR of a channel is lower");
+    add_parsed(*command, "--tolerance", request->tolerance, parse_number, "X",
+               "Exit code 6 if a difference is larger; 0 requires equal images");
+    begin_group(*command, groups::output);
+    add_value(*command, "--picture", request->picture, "PNG",
+              "Picture of the largest differences along each axis");
+    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
+    add_run_options(*command, request->run);
     command->callback([request, &action] {
         if (!request->picture.empty() && !is_png(request->picture))
             throw InvalidArgument(message("--picture is a PNG file, not \"", request->picture,

@@ -63,15 +63,14 @@ void add_doctor_command(CLI::App& app, Action& action) {
     };
     auto request = std::make_shared<DoctorRequest>();
     set_examples(*command, {"convolume doctor", "convolume doctor --json"});
-    command->option_defaults()->group(groups::machine);
-    command->add_flag("--json", request->json, "Print a JSON object")->group(groups::output);
+    begin_group(*command, groups::output);
+    command->add_flag("--json", request->json, "Print a JSON object");
+    begin_group(*command, groups::machine);
     CLI::Option* const calibrate = command->add_flag(
         "--calibrate", request->calibrate,
         "Measure this machine for predictions, and keep the result in the cache folder");
-    command
-        ->add_option("--folder", request->folder,
-                     "Where --calibrate writes and reads files (default: the cache folder)")
-        ->type_name("DIR")
+    add_value(*command, "--folder", request->folder, "DIR",
+              "Where --calibrate writes and reads files (default: the cache folder)")
         ->needs(calibrate);
     command->callback([request, &action] {
         action = [request] {

@@ -67,7 +67,7 @@ GaussianWidth parse_gaussian_width(std::string_view option, const std::string& t
     return width;
 }
 
-void add_gaussian_options(CLI::App& app, const char* group, std::optional<GaussianWidth>& width) {
+void add_gaussian_options(CLI::App& app, std::optional<GaussianWidth>& width) {
     CLI::Option* const sigma =
         add_parsed(app, "--sigma", width, parse_gaussian_width, "WIDTH",
                    "Blur by a Gaussian instead of a kernel file: its standard deviation, e.g. "
@@ -79,9 +79,7 @@ void add_gaussian_options(CLI::App& app, const char* group, std::optional<Gaussi
     };
     add_parsed(app, "--fwhm", width, parse_fwhm, "WIDTH",
                "The same by the full width at half maximum, which is 2.355 sigma")
-        ->excludes(sigma)
-        ->group(group);
-    sigma->group(group);
+        ->excludes(sigma);
 }
 
 KernelFile make_gaussian_kernel(const GaussianWidth& width, const io::ImageMetadata& image,

@@ -23,7 +23,7 @@ struct GaussianWidth {
 GaussianWidth parse_gaussian_width(std::string_view option, const std::string& text);
 
 /// Adds --sigma and --fwhm.
-void add_gaussian_options(CLI::App& app, const char* group, std::optional<GaussianWidth>& width);
+void add_gaussian_options(CLI::App& app, std::optional<GaussianWidth>& width);
 
 /// Samples the Gaussian at the voxels of the image, up to four standard deviations from its center,
 /// with sum 1. One number does not blur along axes on which the image has one sample. Throws

@@ -20,14 +20,6 @@ namespace convolume::cli {
 
 namespace {
 
-PsfResample parse_psf_resample(const std::string& text) {
-    if (text == "auto") return PsfResample::automatic;
-    if (text == "never") return PsfResample::never;
-    if (text == "ignore") return PsfResample::ignore;
-    throw InvalidArgument(message("--psf-resample is auto, never or ignore, not \"", text,
-                                  "\"; choose one of these"));
-}
-
 KernelBackground parse_kernel_background(std::string_view option, const std::string& text) {
     if (text == "auto") return {true, 0};
     return {false, parse_number_or("auto", option, text)};
@@ -178,30 +170,26 @@ std::string cure_for_several_stacks(const io::ImageMetadata& kernel) {
 
 }  // namespace
 
-void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options) {
-    app.add_option("--kernel-axes,--psf-axes", options.axes,
-                   "Meaning of the axes of kernel files, as --axes of the image's, e.g. ZYX")
-        ->type_name("AXES")
-        ->group(group);
-    app.add_option("--kernel-image,--psf-image", options.image,
-                   "Which image of kernel files with several, by its number from 0 or its name")
-        ->type_name("N|NAME")
-        ->group(group);
+void add_kernel_options(CLI::App& app, KernelOptions& options) {
+    add_value(app, "--kernel-axes,--psf-axes", options.axes, "AXES",
+              "Meaning of the axes of kernel files, as --axes of the image's, e.g. ZYX");
+    add_value(app, "--kernel-image,--psf-image", options.image, "N|NAME",
+              "Which image of kernel files with several, by its number from 0 or its name");
     with_option<Options>("center", [&](const auto& center) {
         add_parsed(app, center.text.flags, options.center, parse_kernel_center, center.text.type,
-                   option_help(center, Options()))
-            ->group(group);
+                   option_help(center, Options()));
     });
     add_parsed(
         app, "--psf-background", options.background, parse_kernel_background, "N|auto",
         "Background to subtract from the kernel; what is below 0 then is set to 0; auto: three "
-        "standard deviations above the median of the outer faces (default 0)")
-        ->group(group);
-    add_parsed(
-        app, "--psf-resample", options.resample, parse_psf_resample, "auto|never|ignore",
+        "standard deviations above the median of the outer faces (default 0)");
+    add_choice(
+        app, "--psf-resample", options.resample,
+        {{"auto", PsfResample::automatic},
+         {"never", PsfResample::never},
+         {"ignore", PsfResample::ignore}},
         "If the voxel sizes of image and kernel are known and differ: resample the kernel (auto, "
-        "the default), stop with an error (never), or use the kernel as it is (ignore)")
-        ->group(group);
+        "the default), stop with an error (never), or use the kernel as it is (ignore)");
 }
 
 index_t KernelFile::bytes() const {

@@ -46,7 +46,7 @@ struct KernelOptions {
 };
 
 /// Adds --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
-void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
+void add_kernel_options(CLI::App& app, KernelOptions& options);
 
 /// A kernel that is ready to use. "The file" also means the samples of a computed PSF.
 struct KernelFile {

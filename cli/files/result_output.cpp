@@ -165,33 +165,27 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
     return type;
 }
 
-void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
-                            const char* help) {
+void add_compression_option(CLI::App& app, io::CreateOptions& create, const char* help) {
     add_parsed(app, "--compression", create.compression, io::parse_compression,
-               "none|deflate|lzw|zstd|packbits", help)
-        ->group(group);
+               "none|deflate|lzw|zstd|packbits", help);
 }
 
-void add_image_output_options(CLI::App& app, const char* group, std::string& output,
-                              std::string& output_type, io::CreateOptions& create,
-                              const std::string& usual_type) {
-    app.add_option("-o,--output", output, "The result: " + io::usual_image_endings())
-        ->type_name("OUT")
-        ->group(group);
-    add_image_storage_options(app, group, output_type, create, usual_type);
+void add_image_output_options(CLI::App& app, std::string& output, std::string& output_type,
+                              io::CreateOptions& create, const std::string& usual_type) {
+    add_value(app, "-o,--output", output, "OUT", "The result: " + io::usual_image_endings());
+    add_image_storage_options(app, output_type, create, usual_type);
 }
 
-void add_image_storage_options(CLI::App& app, const char* group, std::string& output_type,
-                               io::CreateOptions& create, const std::string& usual_type) {
+void add_image_storage_options(CLI::App& app, std::string& output_type, io::CreateOptions& create,
+                               const std::string& usual_type) {
     const auto type = [](const std::string& text) {
         if (text != "same") static_cast<void>(parse_pixel_type(text));
         return text;
     };
     add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
-               "Pixel type; integers are rounded and clamped (default: " + usual_type + ")")
-        ->group(group);
-    add_compression_option(app, group, create, "Compression of the output (default none)");
-    app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
+               "Pixel type; integers are rounded and clamped (default: " + usual_type + ")");
+    add_compression_option(app, create, "Compression of the output (default none)");
+    app.add_flag("--overwrite", create.overwrite, "Replace an output that exists");
 }
 
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
@@ -221,11 +215,10 @@ nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetad
             {"value_scaling", scaling_json(image)}};
 }
 
-void add_scale_output_option(CLI::App& app, const char* group, bool& scale_output) {
+void add_scale_output_option(CLI::App& app, bool& scale_output) {
     app.add_flag("--scale-output", scale_output,
                  "Fill the range of an integer type of 8 or 16 bits (default uint16); the file "
-                 "says how to get the values back")
-        ->group(group);
+                 "says how to get the values back");
 }
 
 std::string scaled_output_type(const std::string& name, PixelType image) {

@@ -21,14 +21,12 @@
 namespace convolume::cli {
 
 /// Adds -o, --output-type ("same", the name of a type, or empty), --compression and --overwrite.
-void add_image_output_options(CLI::App& app, const char* group, std::string& output,
-                              std::string& output_type, io::CreateOptions& create,
-                              const std::string& usual_type);
+void add_image_output_options(CLI::App& app, std::string& output, std::string& output_type,
+                              io::CreateOptions& create, const std::string& usual_type);
 /// Adds the options of add_image_output_options() but -o.
-void add_image_storage_options(CLI::App& app, const char* group, std::string& output_type,
-                               io::CreateOptions& create, const std::string& usual_type);
-void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
-                            const char* help);
+void add_image_storage_options(CLI::App& app, std::string& output_type, io::CreateOptions& create,
+                               const std::string& usual_type);
+void add_compression_option(CLI::App& app, io::CreateOptions& create, const char* help);
 
 /// Returns the type for the --output-type `name`. If it is empty, the type is floating point of the
 /// given precision, and complex if image or kernel is.
@@ -43,7 +41,7 @@ void warn_of_clamped_values(const Console& console, const ExecutionReport& execu
 /// Returns the object "output" of --json; `path` may be empty.
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image);
 
-void add_scale_output_option(CLI::App& app, const char* group, bool& scale_output);
+void add_scale_output_option(CLI::App& app, bool& scale_output);
 
 /// Returns the type of a scaled result for the --output-type `name`: uint16 if it is empty. Throws
 /// InvalidArgument for types that are not integers of 8 or 16 bits.

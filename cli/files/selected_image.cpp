@@ -156,34 +156,30 @@ void SelectedImage::drop_descriptions() {
     io::keep_lookup_tables(metadata_, all);
 }
 
-void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection) {
-    const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
-        app.add_option(name, text, help)->type_name(type)->group(group);
-    };
-    add("--axes", selection.axes, "AXES",
+void add_selection_options(CLI::App& app, ImageSelection& selection) {
+    add_value(
+        app, "--axes", selection.axes, "AXES",
         "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say or is "
         "wrong");
-    add("--image", selection.image, "N|NAME",
-        "Which image of a file with several, by its number from 0 or its name (default: the "
-        "first)");
-    add("--channel", selection.channels, "N|NAME,…",
-        "Only these channels, by their numbers from 0 or their names (default all)");
-    add("--frame", selection.frames, "N|BEGIN:END", "Only these times, from 0 (default all)");
-    add("--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
-        "Only this box, ends not included; \":\" is a whole axis");
-    add("--voxel", selection.voxel, "Z,Y,X",
-        "Edges of a voxel with their unit, if the file does not say or is wrong");
-    add_stack_option(app, group, selection.stack);
+    add_value(app, "--image", selection.image, "N|NAME",
+              "Which image of a file with several, by its number from 0 or its name (default: the "
+              "first)");
+    add_value(app, "--channel", selection.channels, "N|NAME,…",
+              "Only these channels, by their numbers from 0 or their names (default all)");
+    add_value(app, "--frame", selection.frames, "N|BEGIN:END",
+              "Only these times, from 0 (default all)");
+    add_value(app, "--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
+              "Only this box, ends not included; \":\" is a whole axis");
+    add_value(app, "--voxel", selection.voxel, "Z,Y,X",
+              "Edges of a voxel with their unit, if the file does not say or is wrong");
+    add_stack_option(app, selection.stack);
 }
 
-void add_stack_option(CLI::App& app, const char* group, std::string& stack) {
-    app.add_option(
-           "--stack", stack,
-           "Read the files of a folder, pattern or list as one image: its planes (z), times "
-           "(t) or channels (c), in the order of the numbers in their names; templates such "
-           "as 'img_t{t}_c{c}_z{z}.tif' need no option")
-        ->type_name("z|t|c")
-        ->group(group);
+void add_stack_option(CLI::App& app, std::string& stack) {
+    add_value(app, "--stack", stack, "z|t|c",
+              "Read the files of a folder, pattern or list as one image: its planes (z), times "
+              "(t) or channels (c), in the order of the numbers in their names; templates such "
+              "as 'img_t{t}_c{c}_z{z}.tif' need no option");
 }
 
 std::unique_ptr<SelectedImage> open_selected(const std::string& path,

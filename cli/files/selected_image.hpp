@@ -31,10 +31,10 @@ struct ImageSelection {
 };
 
 /// Adds --axes, --image, --channel, --frame, --crop, --voxel and --stack.
-void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection);
+void add_selection_options(CLI::App& app, ImageSelection& selection);
 
 /// Adds --stack, for subcommands without the other options.
-void add_stack_option(CLI::App& app, const char* group, std::string& stack);
+void add_stack_option(CLI::App& app, std::string& stack);
 
 /// A part of an image file, with the metadata of the part. A note warns of an unlikely voxel size.
 class SelectedImage : public io::ImageReader {

@@ -128,83 +128,54 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
                    "One or more files, each with one filter (1D) or several (filters × taps)")
         ->required();
     add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
-               "Taps per filter in raw FILTERS")
-        ->group(groups::input);
+               "Taps per filter in raw FILTERS");
 }
 
 void add_computation(CLI::App& app, FilterOptions& options) {
-    const char* group = groups::method;
-    add_options(app, group, options, {"mode", "range", "origin", "post", "window", "nan"});
+    begin_group(app, groups::method);
+    add_options(app, options, {"mode", "range", "origin", "post", "window", "nan"});
     app.get_option("--range")->excludes(app.get_option("--mode"));
-}
-
-void add_execution(CLI::App& app, FilterRequest& request) {
-    const char* group = groups::machine;
-    FilterOptions& options = request.options;
-    add_options(app, group, options, {"method", "segment", "precision", "chunk"});
-    add_device_option(app, group, request.engines);
-    add_options(app, group, request.engines, {"max_gpu_bytes", "fft"});
-    add_options(app, group, options, {"max_host_bytes"});
-    add_options(app, group, request.engines, {"threads"});
-}
-
-bool parse_pipe_format(std::string_view text) {
-    if (text == "raw" || text == "wav") return text == "wav";
-    throw InvalidArgument(message("'", text, "' is no format of pipes: use raw or wav"));
 }
 
 /// Adds the options of live signals, which exclude those of signals that are there as a whole.
 void add_live(CLI::App& app, FilterRequest& request) {
-    const char* group = "Live signals, from standard input to standard output";
-    CLI::Option* latency =
-        add_parsed(
-            app, "--latency", request.live.latency, parse_positive<index_t>, "N",
-            "Filter blocks of N samples (32 to 4096) as they arrive, and write each at once. "
-            "SIGNAL and OUT are -: frames of raw samples or WAV")
-            ->group(group);
+    begin_group(app, "Live signals, from standard input to standard output");
+    CLI::Option* latency = add_parsed(
+        app, "--latency", request.live.latency, parse_positive<index_t>, "N",
+        "Filter blocks of N samples (32 to 4096) as they arrive, and write each at once. "
+        "SIGNAL and OUT are -: frames of raw samples or WAV");
     for (const char* other :
          {"--range", "--origin", "--post", "--window", "--nan", "--method", "--segment", "--chunk",
           "--device", "--max-gpu-mem", "--fft", "--max-host-mem", "--signals"})
         latency->excludes(app.get_option(other));
     add_parsed(app, "--channels", request.live.channels, parse_positive<index_t>, "N",
                "Channels of raw samples, frame by frame (default 1)")
-        ->group(group)
         ->needs(latency);
     app.add_flag("--matrix", request.live.is_matrix,
                  "FILTERS are outputs × channels filters; an output sums its filtered channels")
-        ->group(group)
         ->needs(latency);
-    add_parsed(app, "--pipe-format", request.live.is_wav, parse_pipe_format, "raw|wav",
+    add_choice(app, "--pipe-format", request.live.is_wav, {{"raw", false}, {"wav", true}},
                "Format of standard output (default: that of the signal)")
-        ->group(group)
         ->needs(latency);
 }
 
 void add_output(CLI::App& app, FilterRequest& request) {
-    const char* group = groups::output;
-    app.add_option(
-           "-o,--output", request.output,
-           "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, or "
-           "- for raw samples on standard output")
-        ->type_name("OUT")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, or "
+              "- for raw samples on standard output");
     add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
                "float32|float16|bfloat16|int16|ci16|…",
                "How samples are stored on standard output, in .raw, .npy and .wav files; integers "
-               "are rounded and clamped (default: the result's type; float32 in .wav)")
-        ->group(group);
+               "are rounded and clamped (default: the result's type; float32 in .wav)");
     add_parsed(
         app, "--rate", request.create.sampling_rate_hz, parse_number, "HZ",
-        "Sampling rate that a .wav file names (default: the signal's, divided by the window)")
-        ->group(group);
-    app.add_option("--positions", request.positions,
-                   "Positions of the peaks: indices of the signal's samples, int64: .npy, "
-                   ".h5[:/dataset] or .i64")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_run_options(app, group, request.run);
+        "Sampling rate that a .wav file names (default: the signal's, divided by the window)");
+    add_value(app, "--positions", request.positions, "FILE",
+              "Positions of the peaks: indices of the signal's samples, int64: .npy, "
+              ".h5[:/dataset] or .i64");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_run_options(app, request.run);
 }
 
 void check_live(const FilterRequest& request) {
@@ -246,7 +217,7 @@ void add_filter_command(CLI::App& app, Action& action) {
                   "convolume filter signal.npy filters.npy --window peak:256 -o peaks.npy"});
     add_inputs(*command, *request);
     add_computation(*command, request->options);
-    add_execution(*command, *request);
+    add_filter_machine_options(*command, request->options, request->engines);
     add_output(*command, *request);
     add_live(*command, *request);
     command->callback([request, &action] {

@@ -168,13 +168,12 @@ void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHe
     // are therefore collected as images; the second argument only appears in --help.
     many.image_name = image.name;
     many.kernel_name = kernel.name;
-    app.add_option(image.name, many.images, image.help)->type_name("")->expected(0, -1);
-    app.add_option_function<std::string>(
-           kernel.name, [](const std::string&) {}, kernel.help)
-        ->type_name("");
+    add_value(app, image.name, many.images, "", image.help)->expected(0, -1);
+    add_taken(
+        app, kernel.name, [](const std::string&) {}, "", kernel.help);
 }
 
-void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request) {
+void add_channel_kernel_option(CLI::App& app, ImageRequest& request) {
     const auto add = [&request](const std::vector<std::string>& texts) {
         for (const std::string& text : texts)
             for (ChannelKernel& kernel : parse_channel_kernels("--psf", text))
@@ -187,25 +186,19 @@ void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& r
     app.add_option_function<std::vector<std::string>>("-p,--psf,--kernel,--psf-for,--kernel-for",
                                                       add, help)
         ->allow_extra_args(false)
-        ->type_name(request.takes_depths ? "[CHANNEL|DEPTH=]FILE" : "[CHANNEL=]FILE")
-        ->group(group);
+        ->type_name(request.takes_depths ? "[CHANNEL|DEPTH=]FILE" : "[CHANNEL=]FILE");
 }
 
 void add_many_files_options(CLI::App& app, ManyFilesRequest& many) {
-    const char* group = "Many files";
-    app.add_option("--list", many.list,
-                   "Images in a text file, one path a line; - is standard input")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_option("--output-dir", many.output_folder,
-                   "Folder of the results; made if it does not exist")
-        ->type_name("DIR")
-        ->group(group);
+    begin_group(app, "Many files");
+    add_value(app, "--list", many.list, "FILE",
+              "Images in a text file, one path a line; - is standard input");
+    add_value(app, "--output-dir", many.output_folder, "DIR",
+              "Folder of the results; made if it does not exist");
     add_parsed(app, "--output-name", many.output_name, parse_output_name, "PATTERN",
                "Names of the results, with {stem}, {name}, {index}, {dataset} (default {stem} and "
-               "the image's extension)")
-        ->group(group);
-    app.add_flag("--resume", many.resume, "Skip images whose result is complete")->group(group);
+               "the image's extension)");
+    app.add_flag("--resume", many.resume, "Skip images whose result is complete");
 }
 
 void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many) {

@@ -191,27 +191,24 @@ void add_expected_volumes(ExpectedVolumes& expected, const std::vector<KernelSou
 }
 
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
-    const char* group = "PSF, if no file is given";
+    begin_group(app, "PSF, if no file is given");
     request.is_offered = true;
-    add_microscope_options(app, group, request.typed);
+    add_microscope_options(app, request.typed);
     add_parsed(app, "--wavelength", request.wavelengths_um, parse_wavelengths_um, "LENGTH,…",
                "Emission wavelength in vacuum: one for all channels, or one for each, e.g. "
-               "520nm,610nm")
-        ->group(group);
-    add_layer_options(app, group, request.typed);
-    app.add_option_function<std::string>(
-           "--psf-size",
-           [&request](const std::string& text) {
-               request.typed["size"] = option_json(parse_extents("--psf-size", text));
-           },
-           "Voxels of the PSF, odd along every axis (default: what the image needs, as psf --like)")
-        ->type_name("Z,Y,X")
-        ->group(group);
+               "520nm,610nm");
+    add_layer_options(app, request.typed);
+    add_taken(
+        app, "--psf-size",
+        [&request](const std::string& text) {
+            request.typed["size"] = option_json(parse_extents("--psf-size", text));
+        },
+        "Z,Y,X",
+        "Voxels of the PSF, odd along every axis (default: what the image needs, as psf --like)");
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
         "Fraction of light that the PSF contains, as of psf --like (default 0.95; widefield: 0.5 "
-        "of planes out of focus)")
-        ->group(group);
+        "of planes out of focus)");
 }
 
 namespace {

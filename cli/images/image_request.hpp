@@ -158,7 +158,7 @@ void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHe
                          const ArgumentHelp& kernel);
 
 /// Adds --psf, which names a kernel for all channels or for each.
-void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request);
+void add_channel_kernel_option(CLI::App& app, ImageRequest& request);
 
 /// Adds --list, --output-dir, --output-name and --resume.
 void add_many_files_options(CLI::App& app, ManyFilesRequest& many);

@@ -174,27 +174,25 @@ void add_info_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("info", "Print a file's shape, type and metadata");
     auto request = std::make_shared<InfoRequest>();
     set_examples(*command, {"convolume info image.tif", "convolume info image.tif --stats --json"});
-    command->option_defaults()->group(groups::input);
+    begin_group(*command, groups::input);
     command
         ->add_option(
             "FILE", request->files,
             "Images (" + io::usual_image_endings() + "), WAV or raw samples (.f32, .c64, .ci16, …)")
         ->required();
-    add_stack_option(*command, groups::input, request->stack);
-    command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")
-        ->type_name("AXES");
-    command
-        ->add_option("--image", request->image,
-                     "Which image of a file with several, by its number from 0 or its name")
-        ->type_name("N|NAME");
+    begin_group(*command, groups::input);
+    add_stack_option(*command, request->stack);
+    add_value(*command, "--axes", request->axes, "AXES",
+              "Meaning of the axes, slowest first, e.g. TYX");
+    add_value(*command, "--image", request->image, "N|NAME",
+              "Which image of a file with several, by its number from 0 or its name");
     command->add_flag("--signal", request->as_signals,
                       "Read an array of several axes as signals, as filter does");
-    add_raw_options(*command, groups::input, request->signals);
-    command
-        ->add_flag("--stats", request->statistics,
-                   "Also read the pixels or samples: minimum, maximum, mean, sum and NaN")
-        ->group(groups::output);
-    command->add_flag("--json", request->json, "Print a JSON object")->group(groups::output);
+    add_raw_options(*command, request->signals);
+    begin_group(*command, groups::output);
+    command->add_flag("--stats", request->statistics,
+                      "Also read the pixels or samples: minimum, maximum, mean, sum and NaN");
+    command->add_flag("--json", request->json, "Print a JSON object");
     command->callback([request, &action] {
         request->file = request->files.front();
         if (request->files.size() == 1) request->files.clear();

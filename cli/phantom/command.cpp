@@ -206,36 +206,30 @@ std::optional<index_t> parse_count(std::string_view option, const std::string& t
 }
 
 void add_specimen(CLI::App& app, PhantomRequest& request) {
-    const char* group = groups::input;
+    begin_group(app, groups::input);
     PhantomOptions& options = request.options;
-    add_options(app, group, options, {"kind", "shape", "voxel", "seed"});
+    add_options(app, options, {"kind", "shape", "voxel", "seed"});
     app.get_option("--voxel")->each([&request](const std::string& text) {
         request.voxel_warning = voxel_size_warning("--voxel", text);
     });
-    add_option_parsed_by(app, group, options, "count", parse_count);
-    add_options(app, group, options,
-                {"radius_um", "brightness", "brightness_spread", "background"});
+    add_option_parsed_by(app, options, "count", parse_count);
+    add_options(app, options, {"radius_um", "brightness", "brightness_spread", "background"});
 }
 
 void add_output(CLI::App& app, PhantomRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The phantom: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
-        ->type_name("OUT")
-        ->required()
-        ->group(group);
-    app.add_option("--objects", request.objects, "List of the objects, as JSON")
-        ->type_name("FILE")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The phantom: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->required();
+    add_value(app, "--objects", request.objects, "FILE", "List of the objects, as JSON");
     add_parsed(app, "--type", request.type, parse_phantom_type, "float32|uint16",
-               "Pixel type; uint16 is rounded and clamped (default float32)")
-        ->group(group);
-    add_compression_option(app, group, request.create, "Compression of the output (default none)");
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_threads_option(app, groups::machine, request.threads);
-    add_json_option(app, group, request.run);
-    add_quiet_option(app, group, request.run);
+               "Pixel type; uint16 is rounded and clamped (default float32)");
+    add_compression_option(app, request.create, "Compression of the output (default none)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_json_option(app, request.run);
+    add_quiet_option(app, request.run);
+    begin_group(app, groups::machine);
+    add_threads_option(app, request.threads);
 }
 
 }  // namespace

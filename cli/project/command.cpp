@@ -23,17 +23,11 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr std::pair<const char*, ProjectionKind> projections[] = {
+const Choices<ProjectionKind> projections{
     {"max", ProjectionKind::max}, {"mean", ProjectionKind::mean}, {"sum", ProjectionKind::sum}};
 
-const char* to_string(ProjectionKind by) {
+const std::string& to_string(ProjectionKind by) {
     return projections[static_cast<std::size_t>(by)].first;
-}
-
-ProjectionKind parse_kind(std::string_view option, const std::string& text) {
-    for (const auto& [name, kind] : projections)
-        if (text == name) return kind;
-    throw InvalidArgument(message(option, " is max, mean or sum, not \"", text, "\"; choose one"));
 }
 
 struct ProjectRequest : ImageFiles {
@@ -92,12 +86,6 @@ Box3 projected_box(const Box3& region, int axis) {
     const int row = axis == 0 ? 1 : 0;
     const int column = axis == 2 ? 1 : 2;
     return {{0, region.begin[row], region.begin[column]}, {1, region.end[row], region.end[column]}};
-}
-
-int parse_axis(std::string_view option, const std::string& text) {
-    for (int axis = 0; axis < 3; ++axis)
-        if (text == axis_name(axis)) return axis;
-    throw InvalidArgument(message(option, " is z, y or x, not \"", text, "\"; choose one"));
 }
 
 class ProjectSteps : public ImageSteps {
@@ -193,28 +181,22 @@ void add_project_command(CLI::App& app, Action& action) {
     set_examples(*command, {"convolume project image.tif --max -o brightest.tif",
                             "convolume project image.tif --axis y --by mean -o mean.tif"});
     command->add_option("IMAGE", request->image, io::usual_image_endings())->required();
-    const char* group = groups::method;
-    add_parsed(*command, "--axis", request->axis, parse_axis, "z|y|x",
-               "The axis to project along (default z)")
-        ->group(group);
-    add_parsed(
-        *command, "--by", request->by, parse_kind, "max|mean|sum",
+    begin_group(*command, groups::method);
+    add_choice(*command, "--axis", request->axis, {{"z", 0}, {"y", 1}, {"x", 2}},
+               "The axis to project along (default z)");
+    add_choice(
+        *command, "--by", request->by, projections,
         "The largest value along the axis, which keeps the pixel type, or the mean or sum, which "
-        "are float32 (default max; --max, --mean and --sum are short for it)")
-        ->group(group);
-    add_selection_options(*command, groups::input, request->selection);
-    group = groups::output;
-    command
-        ->add_option("-o,--output", request->output,
-                     "The projection: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one "
-                     "gray picture")
-        ->type_name("OUT")
-        ->group(group);
-    add_compression_option(*command, group, request->create,
-                           "Compression of the output (default none)");
-    command->add_flag("--overwrite", request->create.overwrite, "Replace an output that exists")
-        ->group(group);
-    add_run_options(*command, group, request->run);
+        "are float32 (default max; --max, --mean and --sum are short for it)");
+    begin_group(*command, groups::input);
+    add_selection_options(*command, request->selection);
+    begin_group(*command, groups::output);
+    add_value(*command, "-o,--output", request->output, "OUT",
+              "The projection: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one "
+              "gray picture");
+    add_compression_option(*command, request->create, "Compression of the output (default none)");
+    command->add_flag("--overwrite", request->create.overwrite, "Replace an output that exists");
+    add_run_options(*command, request->run);
     command->callback([request, &action] {
         require_output(request->output, request->run);
         if (is_png(request->output) && request->create.compression != io::Compression::none)

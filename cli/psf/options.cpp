@@ -29,95 +29,67 @@ constexpr const char* notes =
     "planes of higher index are focused deeper in the sample.";
 
 void add_volume(CLI::App& app, PsfRequest& request) {
-    const char* group = "Volume";
+    begin_group(app, "Volume");
     Json& typed = request.typed;
-    add_parameters(app, group, typed, {"voxel_um"});
+    add_parameters(app, typed, {"voxel_um"});
     app.get_option("--voxel")->each([&request](const std::string& text) {
         request.voxel_warning = voxel_size_warning("--voxel", text);
     });
-    app.add_option("--like", request.like,
-                   "The image to restore, which gives voxel size and a size that suits it: 2 Z - 1 "
-                   "planes for a widefield image with Z planes")
-        ->type_name("IMAGE")
-        ->group(group);
-    app.add_option("--channel", request.channel,
-                   "The channel of --like or --from-beads, by its number from 0 or its name "
-                   "(default 0)")
-        ->type_name("N|NAME")
-        ->group(group);
-    add_stack_option(app, group, request.stack);
+    add_value(app, "--like", request.like, "IMAGE",
+              "The image to restore, which gives voxel size and a size that suits it: 2 Z - 1 "
+              "planes for a widefield image with Z planes");
+    add_value(app, "--channel", request.channel, "N|NAME",
+              "The channel of --like or --from-beads, by its number from 0 or its name "
+              "(default 0)");
+    add_stack_option(app, request.stack);
     const auto size = [&request](const std::string& text) {
         request.auto_size = text == "auto";
         if (request.auto_size) return;
         const Shape3 shape = parse_extents("--size", text);
         request.typed["size"] = {shape.z, shape.y, shape.x};
     };
-    app.add_option_function<std::string>(
-           "--size", size,
-           "Numbers of voxels, all odd; auto: as --capture requires (default: as --like "
-           "requires, else auto)")
-        ->type_name("Z,Y,X|auto")
-        ->group(group);
+    add_taken(app, "--size", size, "Z,Y,X|auto",
+              "Numbers of voxels, all odd; auto: as --capture requires (default: as --like "
+              "requires, else auto)");
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
         "Fraction of light that an automatic size contains, along the axis and in each plane "
-        "(default 0.95; with --like, widefield: 0.5 in planes out of focus)")
-        ->group(group);
-    add_parameters(app, group, typed, {"oversampling"});
+        "(default 0.95; with --like, widefield: 0.5 in planes out of focus)");
+    add_parameters(app, typed, {"oversampling"});
     const auto focus = [&request](const std::string& text) {
         request.brightest = text == "brightest";
         if (!request.brightest) request.typed["focus_um"] = parse_length_um("--focus", text);
     };
-    app.add_option_function<std::string>(
-           "--focus", focus,
-           "z of the middle plane: how much farther from the cover glass than designed the "
-           "objective is (default brightest)")
-        ->type_name("brightest|LENGTH")
-        ->group(group);
-    add_threads_option(app, groups::machine, request.threads);
-}
-
-/// Parses --write; returns true if the model is to be written.
-bool parse_write(std::string_view option, const std::string& text) {
-    if (text != "measured" && text != "model")
-        throw InvalidArgument(
-            message(option, " is measured or model, not \"", text, "\"; correct it"));
-    return text == "model";
+    add_taken(app, "--focus", focus, "brightest|LENGTH",
+              "z of the middle plane: how much farther from the cover glass than designed the "
+              "objective is (default brightest)");
+    begin_group(app, groups::machine);
+    add_threads_option(app, request.threads);
 }
 
 void add_output(CLI::App& app, PsfRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output,
-                   "The PSF, float32, sum 1: " + io::usual_image_endings() +
-                       "; its parameters are written beside it as .json")
-        ->type_name("OUT")
-        ->group(group);
-    app.add_option(
-           "--from", request.from,
-           "Read parameters from the .json of an earlier PSF; options given here take precedence")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_option("--from-beads", request.beads,
-                   "Measure the PSF instead: the mean of the beads in this stack, with the size of "
-                   "--size, or one that follows from --na and --wavelength")
-        ->type_name("IMAGE")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The PSF, float32, sum 1: " + io::usual_image_endings() +
+                  "; its parameters are written beside it as .json");
+    add_value(
+        app, "--from", request.from, "FILE",
+        "Read parameters from the .json of an earlier PSF; options given here take precedence");
+    add_value(app, "--from-beads", request.beads, "IMAGE",
+              "Measure the PSF instead: the mean of the beads in this stack, with the size of "
+              "--size, or one that follows from --na and --wavelength");
     add_parsed(
         app, "--refine", request.refine, parse_refine, "na,index,depth",
         "With --from-beads: find the values of one or more of these parameters with which the "
-        "model fits the beads best, starting from --na, --ns and --depth")
-        ->group(group);
-    add_parsed(app, "--write", request.write_model, parse_write, "measured|model",
+        "model fits the beads best, starting from --na, --ns and --depth");
+    add_choice(app, "--write", request.write_model, {{"measured", false}, {"model", true}},
                "With --refine: write the measured PSF or that of the refined model (default "
-               "measured)")
-        ->group(group);
-    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+               "measured)");
+    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist");
     app.add_flag("--explain", request.explain,
-                 "Print widths, sampling, focus and captured light; without -o, print only these")
-        ->group(group);
-    app.add_flag("--json", request.run.json, "Print parameters and facts as JSON on stdout")
-        ->group(group);
-    add_quiet_option(app, group, request.run);
+                 "Print widths, sampling, focus and captured light; without -o, print only these");
+    app.add_flag("--json", request.run.json, "Print parameters and facts as JSON on stdout");
+    add_quiet_option(app, request.run);
 }
 
 void check_depths_request(const PsfRequest& request) {
@@ -153,14 +125,14 @@ void add_psf_command(CLI::App& app, Action& action) {
     set_examples(*command,
                  {"convolume psf --na 1.4 --wavelength 520nm --like image.tif -o psf_like.tif",
                   "convolume psf --na 0.8 --wavelength 520nm --voxel 200,65,65nm -o psf2.tif"});
-    const char* microscope = "Microscope";
-    add_microscope_options(*command, microscope, request->typed);
-    add_parameters(*command, microscope, request->typed, {"wavelength_um"});
-    add_layer_options(*command, "Light path", request->typed);
+    begin_group(*command, "Microscope");
+    add_microscope_options(*command, request->typed);
+    add_parameters(*command, request->typed, {"wavelength_um"});
+    begin_group(*command, "Light path");
+    add_layer_options(*command, request->typed);
     add_parsed(*command, "--depths", request->depths_um, parse_depths_um, "LENGTH,…",
                "Depths of the source, as 0,3,6,10um: a PSF for each, written to OUT.0um.tif, "
-               "OUT.3um.tif, … for OUT.tif")
-        ->group("Light path");
+               "OUT.3um.tif, … for OUT.tif");
     add_volume(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {

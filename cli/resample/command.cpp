@@ -85,59 +85,45 @@ RateChange rate_change(double from_hz, double to_hz) {
 void add_inputs(CLI::App& app, ResampleRequest& request) {
     add_signal(app, request);
     add_parsed(app, "--input-rate", request.input_rate_hz, parse_number, "HZ",
-               "Sampling rate of SIGNAL (default: the one that a WAV file names)")
-        ->group(groups::input);
+               "Sampling rate of SIGNAL (default: the one that a WAV file names)");
 }
 
 void add_computation(CLI::App& app, ResampleRequest& request) {
-    const char* group = groups::method;
+    begin_group(app, groups::method);
     CLI::Option* const rate = add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
-                                         "Sampling rate of the result, a multiple of 0.001 Hz")
-                                  ->group(group);
+                                         "Sampling rate of the result, a multiple of 0.001 Hz");
     add_parsed(app, "--up", request.up, parse_positive<index_t>, "L",
                "Factor by which the rate is raised (default 1)")
-        ->group(group)
         ->excludes(rate);
     add_parsed(app, "--down", request.down, parse_positive<index_t>, "M",
                "Factor by which the rate is lowered (default 1)")
-        ->group(group)
         ->excludes(rate);
     add_parsed(app, "--zeros", request.zero_crossings, parse_positive<index_t>, "N",
-               "Zero crossings of the low-pass filter on each side: more are steeper (default 10)")
-        ->group(group);
+               "Zero crossings of the low-pass filter on each side: more are steeper (default 10)");
     add_parsed(
         app, "--kaiser", request.kaiser, parse_number, "BETA",
-        "Parameter of its Kaiser window: larger ones damp more and are less steep (default 5)")
-        ->group(group);
-    app.add_option("--filter", request.filter,
-                   "File with the taps of another filter, for the rate of SIGNAL times L; the "
-                   "middle tap is its center")
-        ->type_name("FILE")
-        ->group(group);
+        "Parameter of its Kaiser window: larger ones damp more and are less steep (default 5)");
+    add_value(app, "--filter", request.filter, "FILE",
+              "File with the taps of another filter, for the rate of SIGNAL times L; the "
+              "middle tap is its center");
     add_parsed(app, "--extend", request.options.extension, parse_signal_extension,
                "constant|edge|symmetric|reflect|antisymmetric|antireflect|smooth",
-               "How signals continue beyond their ends (default constant: zeros)")
-        ->group(group);
+               "How signals continue beyond their ends (default constant: zeros)");
     add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
-               "Precision of the computation and the result (default float32)")
-        ->group(group);
+               "Precision of the computation and the result (default float32)");
 }
 
 void add_output(CLI::App& app, ResampleRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output,OUT", request.output,
-                   "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, "
-                   "or - for raw samples on standard output")
-        ->type_name("OUT")
-        ->group(group);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output,OUT", request.output, "OUT",
+              "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, "
+              "or - for raw samples on standard output");
     add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
                "float32|int16|ci16|…",
                "How samples are stored on standard output, in .raw and in .wav files; integers are "
-               "rounded and clamped (default: the result's type; float32 in .wav)")
-        ->group(group);
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_run_options(app, group, request.run);
+               "rounded and clamped (default: the result's type; float32 in .wav)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_run_options(app, request.run);
 }
 
 void check_request(const ResampleRequest& request) {
@@ -325,11 +311,10 @@ void add_resample_command(CLI::App& app, Action& action) {
                             "convolume resample signal.npy half.npy --down 2"});
     add_inputs(*command, *request);
     add_computation(*command, *request);
-    const char* machine = groups::machine;
+    begin_group(*command, groups::machine);
     add_parsed(*command, "--chunk", request->chunk, parse_positive<index_t>, "N",
-               "Samples read at a time (default 1048576; 65536 from standard input)")
-        ->group(machine);
-    add_threads_option(*command, machine, request->options.threads);
+               "Samples read at a time (default 1048576; 65536 from standard input)");
+    add_threads_option(*command, request->options.threads);
     add_output(*command, *request);
     command->callback([request, &action] {
         check_request(*request);

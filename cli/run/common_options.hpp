@@ -9,6 +9,7 @@
 
 #include "cli/text/console.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/filter_options.hpp"
 #include "convolume/signal_file.hpp"
 
 namespace convolume::cli {
@@ -22,16 +23,19 @@ struct RunOptions {
 };
 
 /// Adds --dry-run, --json, --timeline, -q and -v.
-void add_run_options(CLI::App& app, const char* group, RunOptions& options);
-void add_json_option(CLI::App& app, const char* group, RunOptions& options);
-CLI::Option* add_quiet_option(CLI::App& app, const char* group, RunOptions& options);
+void add_run_options(CLI::App& app, RunOptions& options);
+void add_json_option(CLI::App& app, RunOptions& options);
+CLI::Option* add_quiet_option(CLI::App& app, RunOptions& options);
+/// Adds -q and -v.
+void add_verbosity_options(CLI::App& app, RunOptions& options, const char* verbose_help);
 
 /// Throws InvalidArgument if no output is named and the run is not dry.
 void require_output(const std::string& output, const RunOptions& options);
 
-void add_device_option(CLI::App& app, const char* group, EngineChoice& engines);
-void add_threads_option(CLI::App& app, const char* group, int& threads,
-                        const char* help = "CPU threads (default: all)");
+void add_device_option(CLI::App& app, EngineChoice& engines);
+void add_threads_option(CLI::App& app, int& threads);
+/// Adds the options of a FilterBank as to how and where it computes, as a group.
+void add_filter_machine_options(CLI::App& app, FilterOptions& options, EngineChoice& engines);
 /// Adds the options of a Convolver: method, parts, precision, devices, memory, threads.
 void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engines);
 
@@ -39,6 +43,6 @@ void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engi
 int parse_parts(std::string_view text);
 
 /// Adds --raw, --header, --byte-order and --signals for raw files.
-void add_raw_options(CLI::App& app, const char* group, io::OpenSignalOptions& options);
+void add_raw_options(CLI::App& app, io::OpenSignalOptions& options);
 
 }  // namespace convolume::cli

@@ -21,7 +21,8 @@ void add_signal(CLI::App& app, SignalRequest& request) {
            "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
            "samples on standard input: the last axis holds the samples")
         ->required();
-    add_raw_options(app, groups::input, request.signal_file);
+    begin_group(app, groups::input);
+    add_raw_options(app, request.signal_file);
 }
 
 void check_standard_input(const SignalRequest& request) {

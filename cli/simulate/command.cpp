@@ -101,60 +101,49 @@ ordered_json camera_json(const Camera& camera) {
 }
 
 void add_light(CLI::App& app, SimulateRequest& request) {
-    const char* group = "Light";
+    begin_group(app, "Light");
     add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
-               "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)")
-        ->group(group);
+               "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)");
     add_parsed(app, "--step", request.step_um, parse_length_um, "LENGTH",
-               "How far the focus moves between planes (default: the phantom's voxel)")
-        ->group(group);
+               "How far the focus moves between planes (default: the phantom's voxel)");
     CLI::Option* photons =
-        app.add_option("--photons", request.photons,
-                       "Photons expected from the specimen at the brightest pixel of all channels "
-                       "and times (default 1000)")
-            ->type_name("N")
-            ->group(group);
-    app.add_option("--photons-per-unit", request.photons_per_unit,
-                   "Photons per unit of brightness, instead of --photons")
-        ->type_name("F")
-        ->excludes(photons)
-        ->group(group);
-    add_options(app, group, request.camera, {"background_photons"});
-    add_options(app, group, request.options, {"boundary"});
-    add_kernel_options(app, groups::psf, request.kernel_options);
-    add_channel_kernel_option(app, groups::psf, request);
+        add_value(app, "--photons", request.photons, "N",
+                  "Photons expected from the specimen at the brightest pixel of all channels "
+                  "and times (default 1000)");
+    add_value(app, "--photons-per-unit", request.photons_per_unit, "F",
+              "Photons per unit of brightness, instead of --photons")
+        ->excludes(photons);
+    add_options(app, request.camera, {"background_photons"});
+    add_options(app, request.options, {"boundary"});
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
-               "What to do with NaN and infinities in the phantom (default error)")
-        ->group(group);
-    add_selection_options(app, groups::input, request.selection);
+               "What to do with NaN and infinities in the phantom (default error)");
+    begin_group(app, groups::psf);
+    add_kernel_options(app, request.kernel_options);
+    add_channel_kernel_option(app, request);
+    begin_group(app, groups::input);
+    add_selection_options(app, request.selection);
 }
 
 void add_camera(CLI::App& app, Camera& camera) {
-    const char* group = "Camera";
-    add_options(app, group, camera,
+    begin_group(app, "Camera");
+    add_options(app, camera,
                 {"quantum_efficiency", "exposure_s", "dark_e_per_s", "read_noise_e", "full_well_e",
                  "gain_e_per_adu", "offset_adu", "bits", "seed"});
     app.add_flag_callback(
-           "--no-noise", [&camera] { camera.noise = false; },
-           "Record the mean charge: no photon noise and no read noise")
-        ->group(group);
+        "--no-noise", [&camera] { camera.noise = false; },
+        "Record the mean charge: no photon noise and no read noise");
 }
 
 void add_output(CLI::App& app, SimulateRequest& request) {
-    const char* group = groups::output;
-    app.add_option("-o,--output", request.output, "The recording: " + io::usual_image_endings())
-        ->type_name("OUT")
-        ->group(group);
-    app.add_option(
-           "--truth", request.second_output,
-           "Also write the photons expected at each pixel, float32; for many files, a pattern "
-           "like that of --output-name")
-        ->type_name("FILE")
-        ->group(group);
-    add_compression_option(app, group, request.create, "Compression of the outputs (default none)");
-    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
-        ->group(group);
-    add_run_options(app, group, request.run);
+    begin_group(app, groups::output);
+    add_value(app, "-o,--output", request.output, "OUT",
+              "The recording: " + io::usual_image_endings());
+    add_value(app, "--truth", request.second_output, "FILE",
+              "Also write the photons expected at each pixel, float32; for many files, a pattern "
+              "like that of --output-name");
+    add_compression_option(app, request.create, "Compression of the outputs (default none)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist");
+    add_run_options(app, request.run);
 }
 
 class SimulateSteps : public ImageSteps {

@@ -134,6 +134,10 @@ DescribedCommand describe(const CLI::App& command) {
     return described;
 }
 
+void begin_group(CLI::App& command, const char* name) {
+    command.option_defaults()->group(name);
+}
+
 void set_examples(CLI::App& command, std::initializer_list<const char*> examples) {
     std::string text;
     for (const char* example : examples) text += message(text.empty() ? "" : "\n", example);

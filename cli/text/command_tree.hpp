@@ -61,6 +61,9 @@ std::string help_text(const DescribedCommand& command, int width);
 /// columns; 80 if neither is known.
 int help_width();
 
+/// Begins a group of a command's help, to which the options belong that are added next.
+void begin_group(CLI::App& command, const char* name);
+
 /// Sets the examples of a command, each at most 76 characters wide.
 void set_examples(CLI::App& command, std::initializer_list<const char*> examples);
 

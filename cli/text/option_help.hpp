@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "cli/text/command_tree.hpp"
 #include "cli/text/quantity.hpp"
@@ -22,22 +24,63 @@
 
 namespace convolume::cli {
 
-/// Adds an option that sets `target` to `parse(text)` or, for messages that name the option, to
-/// `parse(name, text)`. Without the option `target` keeps its value.
+/// Adds an option that sets `target` to its value. Without the option `target` keeps its value.
+template <class T>
+CLI::Option* add_value(CLI::App& app, const std::string& flags, T& target,
+                       const std::string& placeholder, const std::string& help) {
+    return app.add_option(flags, target, help)->type_name(placeholder);
+}
+
+/// Adds an option that calls `take(text)`.
+template <class Take>
+CLI::Option* add_taken(CLI::App& app, const std::string& flags, Take take,
+                       const std::string& placeholder, const std::string& help) {
+    return app.add_option_function<std::string>(flags, take, help)->type_name(placeholder);
+}
+
+/// Parses a text by `parse(option, text)`, for messages that name the option, or by `parse(text)`.
+template <class Parser>
+auto parse_by(const Parser& parse, std::string_view option, const std::string& text) {
+    if constexpr (std::is_invocable_v<const Parser&, std::string_view, const std::string&>)
+        return parse(option, text);
+    else
+        return parse(text);
+}
+
+/// Adds an option that sets `target` to what parse_by() returns.
 template <class T, class Parser>
-CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& target, Parser parse,
-                        const std::string& choices, const std::string& help) {
-    return app
-        .add_option_function<std::string>(
-            name,
-            [&target, name, parse](const std::string& text) {
-                if constexpr (std::is_invocable_v<Parser, std::string_view, const std::string&>)
-                    target = parse(name, text);
-                else
-                    target = parse(text);
-            },
-            help)
-        ->type_name(choices);
+CLI::Option* add_parsed(CLI::App& app, const std::string& flags, T& target, Parser parse,
+                        const std::string& placeholder, const std::string& help) {
+    return add_taken(
+        app, flags,
+        [&target, flags, parse](const std::string& text) { target = parse_by(parse, flags, text); },
+        placeholder, help);
+}
+
+/// Words that an option takes, and the value that each stands for.
+template <class T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+/// Returns a text such as "auto, never or off", with `last` before the last word.
+template <class T>
+std::string words_in(const Choices<T>& choices, const char* separator, const char* last) {
+    std::string text;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+        text += (i == 0 ? "" : i + 1 < choices.size() ? separator : last) + choices[i].first;
+    return text;
+}
+
+/// Adds an option that takes one of some words.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const std::string& flags, T& target,
+                        const Choices<std::type_identity_t<T>>& choices, const std::string& help) {
+    const auto parse = [choices](std::string_view option, const std::string& text) {
+        for (const auto& [word, value] : choices)
+            if (text == word) return value;
+        throw InvalidArgument(message(option, " is ", words_in(choices, ", ", " or "), ", not \"",
+                                      text, "\"; choose one of these"));
+    };
+    return add_parsed(app, flags, target, parse, words_in(choices, "|", "|"), help);
 }
 
 /// Parses `text` as a positive whole number for `option`.
@@ -114,34 +157,22 @@ auto parse_option(const Field& field, const std::string& text) -> typename Field
 /// Adds the options of these names in the table of `Struct`, which set members of `target`. The
 /// values of the members are shown as defaults.
 template <class Struct>
-void add_options(CLI::App& app, const char* group, Struct& target,
-                 std::initializer_list<std::string_view> names) {
+void add_options(CLI::App& app, Struct& target, std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names)
         with_option<Struct>(name, [&](const auto& field) {
-            app.add_option_function<std::string>(
-                   field.text.flags,
-                   [&target, &field](const std::string& text) {
-                       field.set(target, parse_option(field, text));
-                   },
-                   option_help(field, target))
-                ->type_name(option_type(field))
-                ->group(group);
+            add_taken(
+                app, field.text.flags,
+                [&target, &field](const std::string& text) {
+                    field.set(target, parse_option(field, text));
+                },
+                option_type(field), option_help(field, target));
         });
 }
 
-/// Parses a text by `parse(option, text)` or `parse(text)`.
-template <class Parser>
-auto parse_by(const Parser& parse, std::string_view option, const std::string& text) {
-    if constexpr (std::is_invocable_v<const Parser&, std::string_view, std::string>)
-        return parse(option, text);
-    else
-        return parse(text);
-}
-
-/// Adds the option of one name, parsed by `parse(text)` or `parse(option, text)`.
+/// Adds the option of one name, parsed by parse_by().
 template <class Struct, class Parser>
-CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& target,
-                                  std::string_view name, Parser parse) {
+CLI::Option* add_option_parsed_by(CLI::App& app, Struct& target, std::string_view name,
+                                  Parser parse) {
     CLI::Option* option = nullptr;
     with_option<Struct>(name, [&](const auto& field) {
         using Value = typename std::remove_cvref_t<decltype(field)>::Value;
@@ -150,10 +181,8 @@ CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& targ
             const auto parse_and_set = [&target, &field, parse](const std::string& text) {
                 field.set(target, static_cast<Value>(parse_by(parse, field.text.flags, text)));
             };
-            option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
-                                                          option_help(field, target))
-                         ->type_name(option_type(field))
-                         ->group(group);
+            option = add_taken(app, field.text.flags, parse_and_set, option_type(field),
+                               option_help(field, target));
         }
     });
     return option;
