@@ -3,6 +3,7 @@
 // The command `convolume`: its version and its subcommands.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,13 @@ void add_commands(CLI::App& app, Action& action);
 
 /// Parses the command line without running it. Throws CLI::ParseError or InvalidArgument.
 void parse_command_line(CLI::App& app, int argc, const char* const* argv);
+
+/// Words that were given for each option, by its first long name without dashes, and for the
+/// arguments SOURCE and TARGET. A flag has the word "true".
+using ProcessWords = std::map<std::string, std::vector<std::string>>;
+
+/// Parses the words after `convolume process`. If there is one argument alone, it is in SOURCE.
+/// Throws InvalidArgument.
+ProcessWords parse_process(const std::vector<std::string>& words);
 
 }  // namespace convolume::cli

@@ -2,13 +2,17 @@
 // `convolume correlate` as the steps of a run: signals stream from a file through a
 // CorrelationBank, and a table of peaks is written.
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/correlate/peak_table.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/filter/report.hpp"
 #include "cli/signals/signal_steps.hpp"
@@ -16,12 +20,86 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/correlation.hpp"
+#include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 #include "signals/option_table.hpp"
 
 namespace convolume::cli {
 
 namespace {
+
+template <class Number>
+std::string number_text(Number value) {
+    std::array<char, 32> digits{};
+    return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+enum class TableFormat { csv, json };
+
+/// Returns the format of a file's name. Throws InvalidArgument, which lists the formats, for
+/// others.
+TableFormat table_format(std::string_view path) {
+    if (path == "-" || path.ends_with(".csv")) return TableFormat::csv;
+    if (path.ends_with(".json")) return TableFormat::json;
+    throw InvalidArgument(message("\"", path,
+                                  "\" is no table of peaks: name a .csv or .json file, or - for "
+                                  "CSV on standard output"));
+}
+
+/// The table of peaks that is written.
+class PeakTable {
+  public:
+    /// With `rate_hz`, peaks have a time in seconds; with `chirps`, frequency and drift.
+    PeakTable(TableFormat format, std::optional<double> rate_hz, std::vector<Chirp> chirps)
+        : format_(format), rate_hz_(rate_hz), chirps_(std::move(chirps)) {}
+
+    std::string header() const {
+        if (format_ == TableFormat::json) return "[";
+        return message("signal,template,position", rate_hz_ ? ",seconds" : "", ",snr,phase",
+                       chirps_.empty() ? "" : ",frequency,drift", "\n");
+    }
+
+    std::string rows(std::span<const CorrelationPeak> peaks) {
+        std::string text;
+        for (const CorrelationPeak& peak : peaks) {
+            std::vector<std::pair<const char*, std::string>> fields = {
+                {"signal", number_text(peak.signal)},
+                {"template", number_text(peak.template_index)},
+                {"position", number_text(peak.position)}};
+            if (rate_hz_) fields.emplace_back("seconds", number_text(peak.position / *rate_hz_));
+            fields.emplace_back("snr", number_text(peak.snr));
+            fields.emplace_back("phase", number_text(peak.phase));
+            if (!chirps_.empty()) {
+                const Chirp& chirp = chirps_[static_cast<std::size_t>(peak.template_index)];
+                fields.emplace_back("frequency", number_text(chirp.frequency_hz));
+                fields.emplace_back("drift", number_text(chirp.drift_hz_per_s));
+            }
+            const bool is_json = format_ == TableFormat::json;
+            if (is_json) text += peaks_ == 0 ? "\n{" : ",\n{";
+            for (std::size_t i = 0; i < fields.size(); ++i) {
+                if (i > 0) text += is_json ? ", " : ",";
+                if (is_json) text += message('"', fields[i].first, "\": ");
+                text += fields[i].second;
+            }
+            text += is_json ? "}" : "\n";
+            ++peaks_;
+            strongest_ = std::max(strongest_, peak.snr);
+        }
+        return text;
+    }
+
+    std::string footer() const { return format_ == TableFormat::json ? "\n]\n" : ""; }
+
+    index_t peaks() const { return peaks_; }
+    double strongest() const { return strongest_; }
+
+  private:
+    TableFormat format_;
+    std::optional<double> rate_hz_;
+    std::vector<Chirp> chirps_;  ///< of the templates; empty if they are no chirps
+    index_t peaks_ = 0;
+    double strongest_ = 0;
+};
 
 /// The request of the command line.
 struct CorrelateRequest : SignalRequest {

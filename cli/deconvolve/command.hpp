@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/deconvolve/light_check.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_request.hpp"
@@ -16,6 +15,7 @@
 #include "convolume/bleaching.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "convolume/psf_fit.hpp"
 #include "convolume/volume.hpp"
@@ -88,6 +88,28 @@ class EstimateFiles {
 /// Returns a text such as "iteration 3 of 30, log-likelihood -1234.5", or with the residual. It
 /// begins with "search, " or "split 2 of 8, " if the iteration is not one of the result.
 std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options);
+
+/// Check of the light of results, which is that of the image above its background.
+class LightCheck {
+  public:
+    explicit LightCheck(int threads) : threads_(threads) {}
+
+    /// Takes a part of the image, whose missing pixels are marked.
+    void add_image(const ConstImageView& part);
+    void add_result(const ConstImageView& part);
+    /// Ends a volume, whose image has this background.
+    void end_volume(double background);
+
+    /// Returns the least share of its image's light that a result has; nothing before the first
+    /// one.
+    std::optional<double> least_share() const;
+
+  private:
+    int threads_;
+    double image_ = 0, result_ = 0;  ///< sums of this volume's pixels
+    index_t pixels_ = 0;             ///< number of pixels that are not missing
+    std::optional<double> least_share_;
+};
 
 class DeconvolveSteps : public ImageSteps {
   public:

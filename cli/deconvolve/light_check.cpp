@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/deconvolve/light_check.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "cli/deconvolve/command.hpp"
 #include "cli/files/volumes.hpp"
 #include "convolume/bleaching.hpp"
 

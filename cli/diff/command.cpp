@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/diff/command.hpp"
+// `convolume diff`: its request, its options and its run.
+
+#include "cli/preview/command.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,20 +9,57 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "cli/app.hpp"
 #include "cli/diff/difference.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/files/volumes.hpp"
+#include "cli/picture/gray_png.hpp"
 #include "cli/picture/projection.hpp"
-#include "cli/preview/command.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/errors.hpp"
+#include "cli/run/output_path.hpp"
 #include "cli/run/run.hpp"
+#include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_format.hpp"
 
 namespace convolume::cli {
 
 namespace {
+
+/// Difference between black and white, to which PSNR and SSIM relate: of the values of the first
+/// image, of its pixel type, or a number.
+struct RangeRule {
+    enum class Kind { image, type, number };
+    Kind kind = Kind::image;
+    double number = 0;
+};
+
+struct DiffRequest {
+    std::string first;
+    std::string second;
+    ImageSelection selection;  ///< part of both images
+    RangeRule range;
+    std::string picture;  ///< PNG file; may be empty
+    bool overwrite = false;
+    std::optional<double> least_psnr;  ///< in dB
+    std::optional<double> tolerance;   ///< largest difference that is allowed
+    RunOptions run;
+
+    RunFiles files() const {
+        RunFiles files{{run.timeline, picture}, {}, overwrite};
+        for (const std::string& image : {first, second})
+            for (std::string& file : io::image_files(image, selection.open_options()))
+                files.inputs.push_back(std::move(file));
+        return files;
+    }
+};
 
 constexpr index_t compared_box_bytes = index_t{32} << 20;  // bytes of a box of float64 samples
 
@@ -370,8 +409,8 @@ class DiffSteps : public RunSteps {
     std::optional<Projections> picture_;
 };
 
-}  // namespace
-
+/// Reads two images box by box and adds up the measures of each channel. Throws ErrorTooLarge if a
+/// channel does not meet the limits of the request.
 void run_diff(const DiffRequest& request) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
@@ -379,6 +418,51 @@ void run_diff(const DiffRequest& request) {
     DiffSteps steps(request);
     carry_out(steps, request.run, console, interrupt.stop(), [] {});
     if (!request.run.dry_run) steps.check_limits();
+}
+
+RangeRule parse_range_rule(std::string_view option, const std::string& text) {
+    if (text == "image") return {};
+    if (text == "type") return {RangeRule::Kind::type, 0};
+    const double number = parse_number(option, text);
+    if (!(number > 0))
+        throw InvalidArgument(message(option, " is image, type or a number above 0, not \"", text,
+                                      "\"; choose one of these"));
+    return {RangeRule::Kind::number, number};
+}
+
+}  // namespace
+
+void add_diff_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "diff", "Measure the difference of two images: PSNR, largest difference, SSIM");
+    auto request = std::make_shared<DiffRequest>();
+    set_examples(*command, {"convolume diff blurred.tif smooth.tif --picture difference.png",
+                            "convolume diff image.tif image.ome.tif --tolerance 0"});
+    command->add_option("A", request->first, "The reference: " + io::usual_image_endings())
+        ->required();
+    command->add_option("B", request->second, "The image to compare with it")->required();
+    begin_group(*command, groups::input);
+    add_selection_options(*command, request->selection);
+    begin_group(*command, groups::method);
+    add_parsed(*command, "--range", request->range, parse_range_rule, "image|type|NUMBER",
+               "Difference between black and white for PSNR and SSIM: largest less least value of "
+               "a channel of A, the whole range of its integer type, or a number (default image)");
+    begin_group(*command, "Limits");
+    add_parsed(*command, "--require-psnr", request->least_psnr, parse_number, "DB",
+               "Exit code 6 if the PSNR of a channel is lower");
+    add_parsed(*command, "--tolerance", request->tolerance, parse_number, "X",
+               "Exit code 6 if a difference is larger; 0 requires equal images");
+    begin_group(*command, groups::output);
+    add_value(*command, "--picture", request->picture, "PNG",
+              "Picture of the largest differences along each axis");
+    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
+    add_run_options(*command, request->run);
+    command->callback([request, &action] {
+        if (!request->picture.empty() && !is_png(request->picture))
+            throw InvalidArgument(message("--picture is a PNG file, not \"", request->picture,
+                                          "\"; give a name that ends in .png"));
+        action = [request] { run_diff(*request); };
+    });
 }
 
 }  // namespace convolume::cli

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 

@@ -2,8 +2,6 @@
 // The options of `convolume process`, which the program convolume-process of the Python package
 // carries out. --help, completions and the manual work without it.
 
-#include "cli/process/command.hpp"
-
 #include <CLI/CLI.hpp>
 #include <array>
 

@@ -13,7 +13,6 @@
 #include "bindings/bindings.hpp"
 #include "cli/app.hpp"
 #include "cli/images/image_request.hpp"
-#include "cli/process/command.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 
