@@ -2,23 +2,64 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <mutex>
+#include <optional>
 
 #include "convolume/device_deconvolver.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
+#include "convolume/options.hpp"
+#include "convolume/shape.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/held_out_search.hpp"
-#include "deconvolve/memory_advice.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/uncertainty.hpp"
 
 namespace convolume {
 
 namespace {
+
+/// Plans with a limit of host memory. Returns the bytes that the plan takes; none if nothing fits.
+using PlanWithin = std::function<std::optional<index_t>(index_t limit_bytes)>;
+
+/// Returns the limit that format_limit() writes.
+index_t written_limit(index_t bytes) {
+    return parse_byte_size(format_limit(bytes));
+}
+
+/// Returns the limit of host memory that lets a deconvolution be planned, as text for an option. It
+/// is tried by `plan`, and is at most 6 % above a limit that is too small. Returns none if no limit
+/// is enough. `limit_bytes` is too small.
+///
+/// The need depends on the limit: a larger one admits searches and coarser images, which take
+/// memory themselves. The bytes of one plan would therefore not tell it.
+std::optional<std::string> sufficient_host_limit(index_t limit_bytes, const PlanWithin& plan) {
+    constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
+    // Nearer to the least limit takes more plans, and limits are given in round numbers.
+    constexpr double precision = 1.05;
+    const std::optional<index_t> fastest = plan(unlimited);
+    if (!fastest) return {};
+    index_t too_small = std::max<index_t>(limit_bytes, 1);
+    index_t enough = written_limit(std::max(*fastest, too_small));
+    while (!plan(enough)) {
+        too_small = enough;
+        enough = written_limit(2 * enough);
+    }
+    while (static_cast<double>(enough) > precision * static_cast<double>(too_small)) {
+        const double middle =
+            std::sqrt(static_cast<double>(too_small)) * std::sqrt(static_cast<double>(enough));
+        const index_t tried = written_limit(static_cast<index_t>(middle));
+        if (tried <= too_small || tried >= enough) break;
+        (plan(tried) ? enough : too_small) = tried;
+    }
+    return format_limit(enough);
+}
 
 // Takes memory that was reserved from the limits, which keep the rest for the whole image.
 void take_from_limits(index_t host_bytes, index_t device_bytes,
@@ -196,7 +237,7 @@ auto make_within_limits(const Shape3& image, const DeconvolveOptions& options, c
     } catch (const OutOfMemory&) {
         const index_t limit = host_limit_bytes(options.max_host_bytes);
         const auto enough =
-            deconvolve::sufficient_host_limit(limit, [&](index_t tried) -> std::optional<index_t> {
+            sufficient_host_limit(limit, [&](index_t tried) -> std::optional<index_t> {
                 DeconvolveOptions other = options;
                 other.max_host_bytes = tried;
                 try {

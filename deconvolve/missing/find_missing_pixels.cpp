@@ -11,10 +11,8 @@
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
-#include "deconvolve/missing/hot_pixels.hpp"
-#include "deconvolve/missing/no_data.hpp"
+#include "deconvolve/missing/finders.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
-#include "deconvolve/missing/saturation.hpp"
 
 namespace convolume {
 

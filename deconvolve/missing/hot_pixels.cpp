@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/missing/hot_pixels.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,6 +10,7 @@
 #include "core/order_statistics.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/missing/finders.hpp"
 
 namespace convolume::deconvolve {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/missing/no_data.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/order_statistics.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/missing/finders.hpp"
 
 namespace convolume::deconvolve {
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/missing/saturation.hpp"
-
-#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/missing/finders.hpp"
 
 namespace convolume {
 
