@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "bindings/bindings.hpp"
 #include "convolume/volume.hpp"
 
 namespace nanobind::detail {
@@ -37,8 +38,6 @@ struct type_caster<convolume::PixelType> {
 }  // namespace nanobind::detail
 
 namespace convolume::python {
-
-namespace nb = nanobind;
 
 using ReadArray = nb::ndarray<nb::ro, nb::device::cpu>;
 using WriteArray = nb::ndarray<nb::device::cpu>;

@@ -8,19 +8,22 @@
 
 namespace convolume::python {
 
-void bind_option_names(nanobind::module_& module);
-void bind_machine(nanobind::module_& module);
-void bind_convolver(nanobind::module_& module);
-void bind_deconvolver(nanobind::module_& module);
-void bind_filters(nanobind::module_& module);
-void bind_channelizers(nanobind::module_& module);
-void bind_correlation(nanobind::module_& module);
-void bind_stream_filter(nanobind::module_& module);
-void bind_optics(nanobind::module_& module);
-void bind_resampling(nanobind::module_& module);
-void bind_files(nanobind::module_& module);
-void bind_command(nanobind::module_& module);
-void bind_formats(nanobind::module_& module);
+namespace nb = nanobind;
+using namespace nb::literals;  // "name"_a is an argument
+
+void bind_option_names(nb::module_& module);
+void bind_machine(nb::module_& module);
+void bind_convolver(nb::module_& module);
+void bind_deconvolver(nb::module_& module);
+void bind_filters(nb::module_& module);
+void bind_channelizers(nb::module_& module);
+void bind_correlation(nb::module_& module);
+void bind_stream_filter(nb::module_& module);
+void bind_optics(nb::module_& module);
+void bind_resampling(nb::module_& module);
+void bind_files(nb::module_& module);
+void bind_command(nb::module_& module);
+void bind_formats(nb::module_& module);
 
 /// Returns Python's keyword for an option of the library; any other name unchanged.
 std::string keyword_of(std::string_view option);

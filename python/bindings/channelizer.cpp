@@ -32,7 +32,7 @@ void bind_run(nb::class_<Class>& bound, const char* name) {
                          });
             return nonfinite;
         },
-        nb::arg("source"), nb::arg("target"), nb::arg("progress") = nb::none());
+        "source"_a, "target"_a, "progress"_a = nb::none());
 }
 
 template <class Class>
@@ -54,8 +54,7 @@ void bind_analysis_on_gpu(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) DeviceChannelizer(chosen, samples, where);
             },
-            nb::arg("options"), nb::arg("samples"), nb::arg("device"), nb::arg("signal_type"),
-            nb::arg("signals"), nb::arg("tail"))
+            "options"_a, "samples"_a, "device"_a, "signal_type"_a, "signals"_a, "tail"_a)
         .def_prop_ro("frames", &DeviceChannelizer::frames)
         .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
         .def(
@@ -66,7 +65,7 @@ void bind_analysis_on_gpu(nb::module_& module) {
                 self.execute(pointer<const void>(signals), pointer<void>(frames),
                              DeviceStream(pointer<CUstream_st>(stream)));
             },
-            nb::arg("signals"), nb::arg("frames"), nb::arg("stream"));
+            "signals"_a, "frames"_a, "stream"_a);
     bind_plan(on_gpu);
 }
 
@@ -82,8 +81,7 @@ void bind_synthesis_on_gpu(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) DeviceSynthesizer(chosen, frames, where);
             },
-            nb::arg("options"), nb::arg("synthesizer"), nb::arg("frames"), nb::arg("device"),
-            nb::arg("signals"), nb::arg("samples"))
+            "options"_a, "synthesizer"_a, "frames"_a, "device"_a, "signals"_a, "samples"_a)
         .def_prop_ro("device_bytes", &DeviceSynthesizer::device_bytes)
         .def(
             "execute",
@@ -93,7 +91,7 @@ void bind_synthesis_on_gpu(nb::module_& module) {
                 self.execute(pointer<const void>(frames), pointer<void>(signals),
                              DeviceStream(pointer<CUstream_st>(stream)));
             },
-            nb::arg("frames"), nb::arg("signals"), nb::arg("stream"));
+            "frames"_a, "signals"_a, "stream"_a);
     bind_plan(joined_on_gpu);
 }
 
@@ -109,7 +107,7 @@ void bind_channelizers(nb::module_& module) {
         [](index_t channels, index_t taps_per_channel, const std::string& window) {
             return prototype_filter(channels, taps_per_channel, parse_prototype_window(window));
         },
-        nb::arg("channels"), nb::arg("taps_per_channel"), nb::arg("window"));
+        "channels"_a, "taps_per_channel"_a, "window"_a);
     module.def(
         "dual_prototype",
         [](const std::vector<double>& taps, index_t channels, index_t step) {
@@ -117,19 +115,19 @@ void bind_channelizers(nb::module_& module) {
             plan_released([&] { dual = dual_prototype(taps, channels, step); });
             return nb::make_tuple(dual.taps, dual.error);
         },
-        nb::arg("taps"), nb::arg("channels"), nb::arg("step"));
+        "taps"_a, "channels"_a, "step"_a);
 
     nb::class_<Channelizer> channelizer(module, "Channelizer");
     channelizer
-        .def(nb::init<const ChannelizerOptions&, PixelType, const EngineChoice&>(),
-             nb::arg("options"), nb::arg("signal_type"), nb::arg("engines"))
-        .def("frames", &Channelizer::frames, nb::arg("samples"), nb::arg("tail") = false);
+        .def(nb::init<const ChannelizerOptions&, PixelType, const EngineChoice&>(), "options"_a,
+             "signal_type"_a, "engines"_a)
+        .def("frames", &Channelizer::frames, "samples"_a, "tail"_a = false);
     bind_plan(channelizer);
     bind_run<&Channelizer::execute>(channelizer, "execute");
 
     nb::class_<ChannelizerStream> divided(module, "ChannelizerStream");
-    divided.def(nb::init<const Channelizer&, index_t>(), nb::arg("channelizer"), nb::arg("signals"))
-        .def("frames", &ChannelizerStream::frames, nb::arg("samples"));
+    divided.def(nb::init<const Channelizer&, index_t>(), "channelizer"_a, "signals"_a)
+        .def("frames", &ChannelizerStream::frames, "samples"_a);
     bind_run<&ChannelizerStream::push>(divided, "push");
 
     nb::class_<Synthesizer> synthesizer(module, "Synthesizer");
@@ -140,15 +138,15 @@ void bind_channelizers(nb::module_& module) {
                const EngineChoice& engines, const std::vector<double>& taps) {
                 plan_released([&] { new (self) Synthesizer(chosen, signal_type, engines, taps); });
             },
-            nb::arg("options"), nb::arg("signal_type"), nb::arg("engines"), nb::arg("taps"))
+            "options"_a, "signal_type"_a, "engines"_a, "taps"_a)
         .def_prop_ro("error", &Synthesizer::error)
-        .def("samples", &Synthesizer::samples, nb::arg("frames"));
+        .def("samples", &Synthesizer::samples, "frames"_a);
     bind_plan(synthesizer);
     bind_run<&Synthesizer::execute>(synthesizer, "execute");
 
     nb::class_<SynthesizerStream> joined(module, "SynthesizerStream");
-    joined.def(nb::init<const Synthesizer&, index_t>(), nb::arg("synthesizer"), nb::arg("signals"))
-        .def("samples", &SynthesizerStream::samples, nb::arg("frames"));
+    joined.def(nb::init<const Synthesizer&, index_t>(), "synthesizer"_a, "signals"_a)
+        .def("samples", &SynthesizerStream::samples, "frames"_a);
     bind_run<&SynthesizerStream::push>(joined, "push");
 
     bind_analysis_on_gpu(module);

@@ -86,18 +86,16 @@ void bind_cached_convolution(nb::module_& module) {
                 new (self)
                     CachedConvolution{index3(shape), options, engines, image_type, output_type};
             },
-            nb::arg("shape"), nb::arg("options"), nb::arg("engines"), nb::arg("image_type"),
-            nb::arg("output_type"))
+            "shape"_a, "options"_a, "engines"_a, "image_type"_a, "output_type"_a)
         .def("convolver", &CachedConvolution::convolver,
-             "Returns a Convolver from the cache of plans.", nb::arg("kernel"))
+             "Returns a Convolver from the cache of plans.", "kernel"_a)
         .def(
             "execute",
             [](const CachedConvolution& self, const ReadArray& image, const ReadArray& kernel,
                const WriteArray& out) {
                 return execute(self.convolver(kernel), image, out, nb::none());
             },
-            "Convolves an image by a plan of the cache.", nb::arg("image"), nb::arg("kernel"),
-            nb::arg("out"));
+            "Convolves an image by a plan of the cache.", "image"_a, "kernel"_a, "out"_a);
 }
 
 DeviceOptions device_options(int device, PixelType image_type,
@@ -151,10 +149,9 @@ void bind_slab_convolver(nb::module_& module) {
                     : std::make_shared<const DeviceConvolver>(index3(shape), taps, options, where);
             return std::const_pointer_cast<DeviceConvolver>(made);
         },
-        "Returns a DeviceConvolver of slabs in the memory of several GPUs.", nb::arg("shape"),
-        nb::arg("kernel"), nb::arg("options"), nb::arg("devices"), nb::arg("input_planes"),
-        nb::arg("output_planes"), nb::arg("image_type"), nb::arg("max_gpu_bytes"),
-        nb::arg("from_cache"));
+        "Returns a DeviceConvolver of slabs in the memory of several GPUs.", "shape"_a, "kernel"_a,
+        "options"_a, "devices"_a, "input_planes"_a, "output_planes"_a, "image_type"_a,
+        "max_gpu_bytes"_a, "from_cache"_a);
 }
 
 void bind_device_convolver(nb::module_& module) {
@@ -169,8 +166,8 @@ void bind_device_convolver(nb::module_& module) {
                 new (self) DeviceConvolver(index3(shape), taps, options,
                                            device_options(device, image_type, max_gpu_bytes));
             },
-            nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("device"),
-            nb::arg("image_type"), nb::arg("max_gpu_bytes") = nb::none())
+            "shape"_a, "kernel"_a, "options"_a, "device"_a, "image_type"_a,
+            "max_gpu_bytes"_a = nb::none())
         .def_prop_ro("output_shape",
                      [](const DeviceConvolver& self) { return triple(self.output_shape()); })
         .def_prop_ro("output_type", [](const DeviceConvolver& self) { return self.output_type(); })
@@ -187,7 +184,7 @@ void bind_device_convolver(nb::module_& module) {
                     self.execute_with_kernel(pointer<const void>(image),
                                              pointer<const void>(kernel), pointer<void>(out), on);
             },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("kernel") = 0)
+            "image"_a, "out"_a, "stream"_a, "kernel"_a = 0)
         .def_prop_ro("output_planes",
                      [](const DeviceConvolver& self) {
                          std::vector<index_t> planes;
@@ -195,8 +192,7 @@ void bind_device_convolver(nb::module_& module) {
                              planes.push_back(slab.output_planes);
                          return planes;
                      })
-        .def("execute_slabs", &execute_slabs, nb::arg("images"), nb::arg("outs"),
-             nb::arg("streams"));
+        .def("execute_slabs", &execute_slabs, "images"_a, "outs"_a, "streams"_a);
     module.def(
         "cached_device_convolver_without_kernel",
         [](const Triple& shape, const Triple& kernel_shape, PixelType kernel_type,
@@ -211,8 +207,8 @@ void bind_device_convolver(nb::module_& module) {
                 cached_device_convolver(index3(shape), taps, options, where));
         },
         "Returns a DeviceConvolver from the cache of plans that gets its kernel with each call.",
-        nb::arg("shape"), nb::arg("kernel_shape"), nb::arg("kernel_type"), nb::arg("options"),
-        nb::arg("device"), nb::arg("image_type"), nb::arg("max_gpu_bytes") = nb::none());
+        "shape"_a, "kernel_shape"_a, "kernel_type"_a, "options"_a, "device"_a, "image_type"_a,
+        "max_gpu_bytes"_a = nb::none());
     module.def(
         "cached_device_convolver",
         [](const Triple& shape, const ReadArray& kernel, const Options& options, int device,
@@ -222,9 +218,8 @@ void bind_device_convolver(nb::module_& module) {
             return std::const_pointer_cast<DeviceConvolver>(cached_device_convolver(
                 index3(shape), taps, options, device_options(device, image_type, max_gpu_bytes)));
         },
-        "Returns a DeviceConvolver from the cache of plans.", nb::arg("shape"), nb::arg("kernel"),
-        nb::arg("options"), nb::arg("device"), nb::arg("image_type"),
-        nb::arg("max_gpu_bytes") = nb::none());
+        "Returns a DeviceConvolver from the cache of plans.", "shape"_a, "kernel"_a, "options"_a,
+        "device"_a, "image_type"_a, "max_gpu_bytes"_a = nb::none());
 }
 
 }  // namespace
@@ -238,8 +233,8 @@ void bind_convolver(nb::module_& module) {
         .def_ro("nonfinite_inputs", &ExecutionReport::nonfinite_inputs);
 
     nb::class_<PlannedConvolver>(module, "Convolver")
-        .def("__init__", &make_convolver, nb::arg("shape"), nb::arg("kernel"), nb::arg("options"),
-             nb::arg("engines"), nb::arg("image_type"), nb::arg("output_type"))
+        .def("__init__", &make_convolver, "shape"_a, "kernel"_a, "options"_a, "engines"_a,
+             "image_type"_a, "output_type"_a)
         .def_prop_ro(
             "input_shape",
             [](const PlannedConvolver& self) { return triple(self.convolver().input_shape()); })
@@ -256,8 +251,7 @@ void bind_convolver(nb::module_& module) {
             [](const PlannedConvolver& self) { return self.convolver().plan().to_string(); })
         .def_prop_ro("plan_json",
                      [](const PlannedConvolver& self) { return self.convolver().plan().to_json(); })
-        .def("execute", &execute, nb::arg("image"), nb::arg("out"),
-             nb::arg("progress") = nb::none());
+        .def("execute", &execute, "image"_a, "out"_a, "progress"_a = nb::none());
     bind_cached_convolution(module);
 
     module.attr("most_small_products") = most_small_products;
@@ -268,17 +262,17 @@ void bind_convolver(nb::module_& module) {
             return convolve_small(view(image), view(kernel), options, view(out)).has_value();
         },
         "Convolves a small image without a plan. Returns False if it is too large for that.",
-        nb::arg("image"), nb::arg("kernel"), nb::arg("options"), nb::arg("out"));
+        "image"_a, "kernel"_a, "options"_a, "out"_a);
     module.def(
         "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
-        nb::arg("kernel"));
+        "kernel"_a);
     module.def(
         "center_index",
         [](const Options& options, const ReadArray& kernel) {
             return triple(center_index(options.center, view(kernel)));
         },
         "Returns the sample of a kernel that stands for no shift, by the origin of the options.",
-        nb::arg("options"), nb::arg("kernel"));
+        "options"_a, "kernel"_a);
     bind_device_convolver(module);
     bind_slab_convolver(module);
 }

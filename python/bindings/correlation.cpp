@@ -62,14 +62,14 @@ void bind_chirps(nb::module_& module) {
             return chirp_parts(convolume::chirp_bank(
                 {samples, rate_hz, frequency_hz, drift_hz_per_s, mismatch, most_chirps}));
         },
-        nb::arg("samples"), nb::arg("rate_hz"), nb::arg("frequency_hz"), nb::arg("drift_hz_per_s"),
-        nb::arg("mismatch"), nb::arg("most_chirps"));
+        "samples"_a, "rate_hz"_a, "frequency_hz"_a, "drift_hz_per_s"_a, "mismatch"_a,
+        "most_chirps"_a);
     module.def(
         "spectral_chirp_bank",
         [](double max_drift, double mismatch) {
             return chirp_parts(convolume::spectral_chirp_bank(max_drift, mismatch));
         },
-        nb::arg("max_drift"), nb::arg("mismatch"));
+        "max_drift"_a, "mismatch"_a);
 }
 
 }  // namespace
@@ -91,8 +91,8 @@ void bind_correlation(nb::module_& module) {
                                                signal_type);
                 });
             },
-            nb::arg("signals"), nb::arg("samples"), nb::arg("templates"), nb::arg("filters"),
-            nb::arg("options"), nb::arg("engines"), nb::arg("signal_type"))
+            "signals"_a, "samples"_a, "templates"_a, "filters"_a, "options"_a, "engines"_a,
+            "signal_type"_a)
         .def_prop_ro("window", &CorrelationBank::window)
         .def(
             "peaks",
@@ -104,7 +104,7 @@ void bind_correlation(nb::module_& module) {
                     [&](const ExecutionContext& context) { found = self.peaks(from, context); });
                 return peak_rows(found);
             },
-            nb::arg("signals"), nb::arg("progress") = nb::none())
+            "signals"_a, "progress"_a = nb::none())
         .def(
             "peaks_of_maxima",
             [](const CorrelationBank& self, const ReadArray& powers,
@@ -119,7 +119,7 @@ void bind_correlation(nb::module_& module) {
                 }
                 return peak_rows(found);
             },
-            nb::arg("powers"), nb::arg("positions"), nb::arg("type"), nb::arg("read"));
+            "powers"_a, "positions"_a, "type"_a, "read"_a);
     module.def(
         "matched_filters",
         [](const std::vector<ReadArray>& templates, double noise) {
@@ -128,7 +128,7 @@ void bind_correlation(nb::module_& module) {
                 taps.append(to_numpy(std::move(one)));
             return taps;
         },
-        nb::arg("templates"), nb::arg("noise"));
+        "templates"_a, "noise"_a);
     module.def(
         "divide_by_noise",
         [](const ReadArray& signals, index_t block, const std::string& precision) {
@@ -140,7 +140,7 @@ void bind_correlation(nb::module_& module) {
             }
             return to_numpy(std::move(quotients));
         },
-        nb::arg("signals"), nb::arg("block"), nb::arg("precision"));
+        "signals"_a, "block"_a, "precision"_a);
     bind_chirps(module);
 }
 

@@ -157,8 +157,8 @@ void bind_device_deconvolver(nb::module_& module) {
                     index3(shape), taps, options,
                     device_options(device, image_type, output_type, max_gpu_bytes));
             },
-            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
-            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
+            "shape"_a, "psf"_a, "options"_a, "device"_a, "image_type"_a, "output_type"_a,
+            "max_gpu_bytes"_a = nb::none())
         .def(
             "execute",
             [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
@@ -171,8 +171,8 @@ void bind_device_deconvolver(nb::module_& module) {
                                        DeviceStream(pointer<CUstream_st>(stream)), run, context);
                                });
             },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
-            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+            "image"_a, "out"_a, "stream"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
+            "progress"_a = nb::none());
     module.def(
         "cached_device_deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options, int device,
@@ -183,17 +183,15 @@ void bind_device_deconvolver(nb::module_& module) {
                 index3(shape), taps, options,
                 device_options(device, image_type, output_type, max_gpu_bytes)));
         },
-        "Returns a DeviceDeconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
-        nb::arg("options"), nb::arg("device"), nb::arg("image_type"), nb::arg("output_type"),
-        nb::arg("max_gpu_bytes") = nb::none());
+        "Returns a DeviceDeconvolver from the cache of plans.", "shape"_a, "psf"_a, "options"_a,
+        "device"_a, "image_type"_a, "output_type"_a, "max_gpu_bytes"_a = nb::none());
 }
 
 void bind_missing_pixels(nb::module_& module) {
     module.attr("missing_pixel") = static_cast<double>(missing_pixel);
     module.def(
         "is_full_scale", [](double value, PixelType type) { return is_full_scale(value, type); },
-        "Returns whether a value is the largest of a type or of a camera.", nb::arg("value"),
-        nb::arg("type"));
+        "Returns whether a value is the largest of a type or of a camera.", "value"_a, "type"_a);
     nb::class_<MissingPixels>(module, "MissingPixels")
         .def_prop_ro("count", &MissingPixels::count)
         .def_ro("findings", &MissingPixels::findings)
@@ -213,8 +211,8 @@ void bind_missing_pixels(nb::module_& module) {
                 const ImageView to = view(target);
                 MarkedSource(source, self).read_box(0, 0, {{0, 0, 0}, to.shape}, to);
             },
-            "Copies an image to a float32 array, and marks what is missing.", nb::arg("image"),
-            nb::arg("target"));
+            "Copies an image to a float32 array, and marks what is missing.", "image"_a,
+            "target"_a);
     module.def(
         "find_missing_pixels",
         [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
@@ -238,10 +236,9 @@ void bind_missing_pixels(nb::module_& module) {
             if (kept) found.add_mask(*kept, "the mask");
             return found;
         },
-        "Returns the pixels of an image that a deconvolution leaves out.", nb::arg("image"),
-        nb::arg("psf"), nb::arg("find_no_data"), nb::arg("no_data").none(), nb::arg("hot_pixels"),
-        nb::arg("saturated"), nb::arg("nonfinite"), nb::arg("mask").none(),
-        nb::arg("camera_maximum").none(), nb::arg("threads").none());
+        "Returns the pixels of an image that a deconvolution leaves out.", "image"_a, "psf"_a,
+        "find_no_data"_a, "no_data"_a.none(), "hot_pixels"_a, "saturated"_a, "nonfinite"_a,
+        "mask"_a.none(), "camera_maximum"_a.none(), "threads"_a.none());
 }
 
 void bind_bleaching(nb::module_& module) {
@@ -257,7 +254,7 @@ void bind_bleaching(nb::module_& module) {
             return factors;
         },
         "Returns the light of exposures, by a decay that fits it, as multiples of the brightest.",
-        nb::arg("light"));
+        "light"_a);
 }
 
 std::vector<std::string> in_words_of_python(const std::vector<Sentence>& sentences) {
@@ -286,9 +283,8 @@ void bind_warnings(nb::module_& module) {
                 warnings.insert(warnings.begin(), *one);
             return in_words_of_python(warnings);
         },
-        "Returns what is doubtful about a PSF for images of a shape.", nb::arg("taps"),
-        nb::arg("center"), nb::arg("center_is_given"), nb::arg("is_in_fft_order"),
-        nb::arg("image"));
+        "Returns what is doubtful about a PSF for images of a shape.", "taps"_a, "center"_a,
+        "center_is_given"_a, "is_in_fft_order"_a, "image"_a);
     module.def(
         "voxel_warning",
         [](const KnownVoxelSize& image, const Triple& image_shape, const KnownVoxelSize& psf,
@@ -300,8 +296,7 @@ void bind_warnings(nb::module_& module) {
             return found->text();
         },
         "Returns a sentence if only one of image and PSF knows its voxel size; None otherwise.",
-        nb::arg("image"), nb::arg("image_shape"), nb::arg("psf"), nb::arg("psf_shape"),
-        nb::arg("name"), nb::arg("cure"));
+        "image"_a, "image_shape"_a, "psf"_a, "psf_shape"_a, "name"_a, "cure"_a);
     module.def(
         "restoration_warnings",
         [](const std::vector<DeconvolveReport>& volumes, const DeconvolveOptions& options,
@@ -310,7 +305,7 @@ void bind_warnings(nb::module_& module) {
                 restoration_warnings({volumes, options, false, false, {}, saturated, {}}));
         },
         "Returns what is doubtful about finished deconvolutions, most important first.",
-        nb::arg("volumes"), nb::arg("options"), nb::arg("saturated"));
+        "volumes"_a, "options"_a, "saturated"_a);
 }
 
 }  // namespace
@@ -329,7 +324,7 @@ void bind_deconvolver(nb::module_& module) {
                 plan_released(
                     [&] { new (self) Deconvolver(index3(shape), taps, options, engines); });
             },
-            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
+            "shape"_a, "psf"_a, "options"_a, "engines"_a)
         .def_prop_ro("negative_psf_samples",
                      [](const Deconvolver& self) { return self.negative_psf_samples(); })
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
@@ -352,13 +347,12 @@ void bind_deconvolver(nb::module_& module) {
                                    return self.execute(from, to, run, context);
                                });
             },
-            nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
-            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none(),
-            nb::arg("uncertainty") = nb::none(), nb::arg("weights") = nb::none());
+            "image"_a, "out"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
+            "progress"_a = nb::none(), "uncertainty"_a = nb::none(), "weights"_a = nb::none());
     module.def(
         "has_likelihood",
         [](std::string_view method) { return has_likelihood(parse_deconvolve_method(method)); },
-        "Returns whether a method has a likelihood of photons.", nb::arg("method"));
+        "Returns whether a method has a likelihood of photons.", "method"_a);
     module.def(
         "require_option",
         [](std::string_view method, std::string_view keyword) {
@@ -368,13 +362,12 @@ void bind_deconvolver(nb::module_& module) {
             });
             require_option(parse_deconvolve_method(method), name);
         },
-        "Raises InvalidArgument if a method does not use a keyword.", nb::arg("method"),
-        nb::arg("keyword"));
+        "Raises InvalidArgument if a method does not use a keyword.", "method"_a, "keyword"_a);
     module.def("describe_facts", &describe_facts);
     module.def("resolved", &resolved,
                "Returns options with values for what they leave open, for images of this number of "
                "planes.",
-               nb::arg("options"), nb::arg("planes"));
+               "options"_a, "planes"_a);
     module.attr("usual_splits") = usual_splits;
     module.def(
         "cached_deconvolver",
@@ -386,8 +379,8 @@ void bind_deconvolver(nb::module_& module) {
                 [&] { found = cached_deconvolver(index3(shape), taps, options, engines); });
             return std::const_pointer_cast<Deconvolver>(found);
         },
-        "Returns a Deconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
-        nb::arg("options"), nb::arg("engines"));
+        "Returns a Deconvolver from the cache of plans.", "shape"_a, "psf"_a, "options"_a,
+        "engines"_a);
     module.def(
         "deconvolver_at_depths",
         [](const Triple& shape, const std::vector<ReadArray>& psfs,
@@ -402,9 +395,8 @@ void bind_deconvolver(nb::module_& module) {
             plan_released([&] { made.emplace(index3(shape), given, options, engines); });
             return std::move(*made);
         },
-        "Returns a Deconvolver with a PSF that varies with depth.", nb::arg("shape"),
-        nb::arg("psfs"), nb::arg("depths_um"), nb::arg("centers"), nb::arg("options"),
-        nb::arg("engines"));
+        "Returns a Deconvolver with a PSF that varies with depth.", "shape"_a, "psfs"_a,
+        "depths_um"_a, "centers"_a, "options"_a, "engines"_a);
     bind_device_deconvolver(module);
     bind_missing_pixels(module);
     bind_bleaching(module);

@@ -152,7 +152,7 @@ void bind_files(nb::module_& module) {
     bind_metadata(module);
     module.def("micrometers_per", &io::micrometers_per,
                "Returns the µm in one unit of length of that name; None for other words.",
-               nb::arg("unit"));
+               "unit"_a);
     nb::class_<Reader>(module, "Reader")
         .def(
             "__init__",
@@ -165,7 +165,7 @@ void bind_files(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) Reader{io::open_image(path, options)};
             },
-            nb::arg("path"), nb::arg("axes") = "", nb::arg("image") = "", nb::arg("stack") = "")
+            "path"_a, "axes"_a = "", "image"_a = "", "stack"_a = "")
         .def_prop_ro("metadata",
                      [](const Reader& self) { return ImageMetadata(self.file->metadata()); })
         .def(
@@ -176,7 +176,7 @@ void bind_files(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 self.file->read_box(t, c, box_of(ends), to);
             },
-            nb::arg("t"), nb::arg("c"), nb::arg("box"), nb::arg("target"));
+            "t"_a, "c"_a, "box"_a, "target"_a);
     nb::class_<Writer>(module, "Writer")
         .def(
             "__init__",
@@ -189,8 +189,7 @@ void bind_files(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) Writer{io::create_image(path, metadata, options)};
             },
-            nb::arg("path"), nb::arg("metadata"), nb::arg("overwrite") = false,
-            nb::arg("compression") = "none")
+            "path"_a, "metadata"_a, "overwrite"_a = false, "compression"_a = "none")
         .def(
             "write_box",
             [](const Writer& self, index_t t, index_t c, const std::array<index_t, 6>& ends,
@@ -199,7 +198,7 @@ void bind_files(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 self.file->write_box(t, c, box_of(ends), from);
             },
-            nb::arg("t"), nb::arg("c"), nb::arg("box"), nb::arg("source"))
+            "t"_a, "c"_a, "box"_a, "source"_a)
         .def("commit", [](const Writer& self) {
             const nb::gil_scoped_release released;
             self.file->commit();

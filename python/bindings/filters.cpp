@@ -22,8 +22,7 @@ void bind_device_filter_bank(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) DeviceFilterBank(SignalShape{signals, samples}, bank, options, where);
             },
-            nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
-            nb::arg("device"), nb::arg("signal_type"))
+            "signals"_a, "samples"_a, "filters"_a, "options"_a, "device"_a, "signal_type"_a)
         .def_prop_ro("origin", &DeviceFilterBank::origin)
         .def_prop_ro("result_samples", &DeviceFilterBank::result_samples)
         .def_prop_ro("sample_type", [](const DeviceFilterBank& self) { return self.sample_type(); })
@@ -39,7 +38,7 @@ void bind_device_filter_bank(nb::module_& module) {
                 }
                 return nb::make_tuple(count.low, count.high);
             },
-            nb::arg("stream"))
+            "stream"_a)
         .def(
             "execute",
             [](const DeviceFilterBank& self, std::uintptr_t signals, std::uintptr_t results,
@@ -49,7 +48,7 @@ void bind_device_filter_bank(nb::module_& module) {
                              pointer<index_t>(positions),
                              DeviceStream(pointer<CUstream_st>(stream)));
             },
-            nb::arg("signals"), nb::arg("results"), nb::arg("positions"), nb::arg("stream"));
+            "signals"_a, "results"_a, "positions"_a, "stream"_a);
 }
 
 }  // namespace
@@ -69,8 +68,7 @@ void bind_filters(nb::module_& module) {
                                           signal_type);
                 });
             },
-            nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
-            nb::arg("engines"), nb::arg("signal_type"))
+            "signals"_a, "samples"_a, "filters"_a, "options"_a, "engines"_a, "signal_type"_a)
         .def_prop_ro("filters", &FilterBank::filters)
         .def_prop_ro("taps", &FilterBank::taps)
         .def_prop_ro("origin", &FilterBank::origin)
@@ -97,8 +95,7 @@ void bind_filters(nb::module_& module) {
                 });
                 return nb::make_tuple(done.clamped_low, done.clamped_high);
             },
-            nb::arg("signals"), nb::arg("results"), nb::arg("positions") = nb::none(),
-            nb::arg("progress") = nb::none());
+            "signals"_a, "results"_a, "positions"_a = nb::none(), "progress"_a = nb::none());
     bind_device_filter_bank(module);
 }
 

@@ -267,9 +267,8 @@ read_endings : sequence of str
 The arrays are valid during the call alone. Several threads may call the functions at once. Errors
 of convolume, and OSError, MemoryError and ValueError, become errors of the library with the same
 sentence.)",
-               nb::arg("name"), nb::arg("endings"), nb::arg("recognizes").none(),
-               nb::arg("open").none(), nb::arg("create").none() = nb::none(),
-               nb::arg("read_endings") = std::vector<std::string>());
+               "name"_a, "endings"_a, "recognizes"_a.none(), "open"_a.none(),
+               "create"_a.none() = nb::none(), "read_endings"_a = std::vector<std::string>());
     module.def(
         "image_endings",
         [] {

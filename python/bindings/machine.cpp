@@ -44,7 +44,7 @@ void bind_plan_cache(nb::module_& module) {
             limit_plan_cache(host, gpu);
         },
         "Sets the limits of the cache of plans; None leaves one as it is.",
-        nb::arg("max_host_mem") = nb::none(), nb::arg("max_gpu_mem") = nb::none());
+        "max_host_mem"_a = nb::none(), "max_gpu_mem"_a = nb::none());
     module.def(
         "clear_plan_cache",
         [] {
@@ -87,11 +87,11 @@ void bind_machine(nb::module_& module) {
         },
         "Copies an array into one of another type: integers are rounded and clamped. Returns the "
         "numbers of values below and above the type's range; NaN, which becomes 0, is below.",
-        nb::arg("source"), nb::arg("target"));
+        "source"_a, "target"_a);
     module.def("host_limit_bytes", &host_limit_bytes,
                "Returns a limit of host memory: the one that was chosen, or three quarters of what "
                "this process may still take.",
-               nb::arg("chosen").none());
+               "chosen"_a.none());
     module.def("parse_byte_size", [](const std::string& text) { return parse_byte_size(text); });
 }
 

@@ -13,8 +13,6 @@
 
 namespace convolume::python {
 
-namespace nb = nanobind;
-
 namespace {
 
 void raise(const char* name, const std::string& text) {

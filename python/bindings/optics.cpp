@@ -60,7 +60,7 @@ void bind_image_optics(nb::module_& module) {
         "Returns the parameters of a PSF that metadata of an image give in addition, its voxel, "
         "and "
         "sentences on doubtful assumptions.",
-        nb::arg("image"), nb::arg("channel"), nb::arg("given"));
+        "image"_a, "channel"_a, "given"_a);
     module.def(
         "refuse_unused_layers",
         [](const PsfOptions& options, const std::vector<std::string>& keywords) {
@@ -82,15 +82,14 @@ void bind_image_optics(nb::module_& module) {
             });
             return triple(size);
         },
-        "Returns the size of a PSF that suits an image of these extents.", nb::arg("options"),
-        nb::arg("image"));
+        "Returns the size of a PSF that suits an image of these extents.", "options"_a, "image"_a);
     module.def(
         "bead_psf_size",
         [](const PsfOptions& model, const Triple& stack) {
             return triple(bead_psf_size(model, index3(stack)));
         },
-        "Returns the size of a PSF that is measured from the beads of a stack.", nb::arg("model"),
-        nb::arg("stack"));
+        "Returns the size of a PSF that is measured from the beads of a stack.", "model"_a,
+        "stack"_a);
 }
 
 void bind_psf(nb::module_& module) {
@@ -104,7 +103,7 @@ void bind_psf(nb::module_& module) {
             });
             return nb::make_tuple(to_numpy(std::move(psf.values)), psf.center_z_um, psf.captured);
         },
-        nb::arg("options"), nb::arg("progress") = nb::none());
+        "options"_a, "progress"_a = nb::none());
     module.def(
         "psf_size_for",
         [](const PsfOptions& options, double share) {
@@ -114,12 +113,12 @@ void bind_psf(nb::module_& module) {
             });
             return triple(size);
         },
-        nb::arg("options"), nb::arg("share"));
+        "options"_a, "share"_a);
     module.def("sample_index_for", &sample_index_for,
-               "Returns the index of the sample for that of an immersion medium.", nb::arg("ni"));
+               "Returns the index of the sample for that of an immersion medium.", "ni"_a);
     module.def(
         "index_of_mountant", [](const std::string& name) { return index_of_mountant(name); },
-        "Returns the index of a mounting medium.", nb::arg("name"));
+        "Returns the index of a mounting medium.", "name"_a);
     module.def("psf_facts", [](const PsfOptions& options) {
         PsfFacts facts;
         run_released(1, nb::none(),
@@ -145,7 +144,7 @@ void bind_psf(nb::module_& module) {
                 resample_kernel(view(kernel), index3(center), voxel_size(from), voxel_size(to));
             return nb::make_tuple(to_numpy(std::move(result.values)), triple(result.center));
         },
-        nb::arg("kernel"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"));
+        "kernel"_a, "center"_a, "from_spacing"_a, "to_spacing"_a);
     module.def(
         "differing_voxels",
         [](const KnownVoxelSize& image, const KnownVoxelSize& kernel,
@@ -158,10 +157,10 @@ void bind_psf(nb::module_& module) {
             return std::pair{triple_of(sizes.kernel), triple_of(sizes.image)};
         },
         "Returns voxel sizes of kernel and image that differ, 1 along other axes; None if none do.",
-        nb::arg("image"), nb::arg("kernel"), nb::arg("shape"));
+        "image"_a, "kernel"_a, "shape"_a);
     module.def("voxel_difference", &voxel_difference,
-               "Returns the words of a sentence on voxel sizes that differ.", nb::arg("image"),
-               nb::arg("kernel"), nb::arg("kernel_name"));
+               "Returns the words of a sentence on voxel sizes that differ.", "image"_a, "kernel"_a,
+               "kernel_name"_a);
     module.def(
         "check_resampling",
         [](const Triple& shape, const Triple& center, const Voxel& from, const Voxel& to,
@@ -175,8 +174,7 @@ void bind_psf(nb::module_& module) {
         },
         "Returns a sentence if resampling a kernel changes it doubtfully much; raises if it makes "
         "no sense.",
-        nb::arg("shape"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"),
-        nb::arg("difference"));
+        "shape"_a, "center"_a, "from_spacing"_a, "to_spacing"_a, "difference"_a);
 }
 
 nb::dict bead_psf_facts(const BeadPsf& psf) {
@@ -262,11 +260,9 @@ void bind_beads(nb::module_& module) {
             facts["residual"] = residual;
             return nb::make_tuple(to_numpy(std::move(psf.values)), facts);
         },
-        nb::arg("stack"), nb::arg("shape"), nb::arg("saturation").none(), nb::arg("optics").none(),
-        nb::arg("progress") = nb::none());
-    module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", nb::arg("image"),
-               nb::arg("model"), nb::arg("saturation").none(), nb::arg("engines"),
-               nb::arg("progress") = nb::none());
+        "stack"_a, "shape"_a, "saturation"_a.none(), "optics"_a.none(), "progress"_a = nb::none());
+    module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", "image"_a, "model"_a,
+               "saturation"_a.none(), "engines"_a, "progress"_a = nb::none());
     module.def(
         "refine_psf",
         [](const ReadArray& measured, const PsfOptions& model,
@@ -283,14 +279,13 @@ void bind_beads(nb::module_& module) {
             });
             return refined_psf_facts(refined);
         },
-        nb::arg("measured"), nb::arg("model"), nb::arg("parameters"), nb::arg("background"),
-        nb::arg("progress") = nb::none());
+        "measured"_a, "model"_a, "parameters"_a, "background"_a, "progress"_a = nb::none());
 }
 
 void bind_phantom(nb::module_& module) {
     bind_options<PhantomOptions>(module, "PhantomOptions");
     nb::class_<Phantom>(module, "Phantom")
-        .def(nb::init<const PhantomOptions&>(), nb::arg("options"))
+        .def(nb::init<const PhantomOptions&>(), "options"_a)
         .def("draw",
              [](const Phantom& self, index_t begin, const WriteArray& planes, int threads) {
                  const ImageView target = view(planes);

@@ -81,7 +81,7 @@ void bind_option_names(nb::module_& module) {
         },
         "Returns the options of a struct: name, keyword, flags, type, default, help, range, unit "
         "and choices of each.",
-        nb::arg("name"));
+        "name"_a);
 }
 
 }  // namespace convolume::python

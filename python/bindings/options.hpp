@@ -198,7 +198,7 @@ nb::class_<Struct> bind_options(nb::module_& module, const char* name) {
             [&field](Struct& self, const nb::object& value) {
                 field.set(self, option_of_python(field, value));
             },
-            nb::for_setter(nb::arg("value").none()));
+            nb::for_setter("value"_a.none()));
     });
     return bound;
 }

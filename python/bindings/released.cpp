@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-namespace convolume::python {
+#include "bindings/bindings.hpp"
 
-namespace nb = nanobind;
+namespace convolume::python {
 
 namespace {
 

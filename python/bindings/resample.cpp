@@ -49,11 +49,10 @@ void bind_device_resampler(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 new (self) DeviceResampler(filter, options, {device, signal_type});
             },
-            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
-            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("device"),
-            nb::arg("signal_type"))
-        .def("full_results", &DeviceResampler::full_results, nb::arg("samples"))
-        .def("same_results", &DeviceResampler::same_results, nb::arg("samples"))
+            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
+            "device"_a, "signal_type"_a)
+        .def("full_results", &DeviceResampler::full_results, "samples"_a)
+        .def("same_results", &DeviceResampler::same_results, "samples"_a)
         .def(
             "execute",
             [](const DeviceResampler& self, index_t signals, index_t samples, std::uintptr_t from,
@@ -62,8 +61,7 @@ void bind_device_resampler(nb::module_& module) {
                 self.execute({signals, samples}, pointer<const void>(from), count,
                              pointer<void>(to), DeviceStream(pointer<CUstream_st>(stream)));
             },
-            nb::arg("signals"), nb::arg("samples"), nb::arg("source"), nb::arg("count"),
-            nb::arg("target"), nb::arg("stream"));
+            "signals"_a, "samples"_a, "source"_a, "count"_a, "target"_a, "stream"_a);
 }
 
 }  // namespace
@@ -80,12 +78,11 @@ void bind_resampling(nb::module_& module) {
                     resample_options(up, down, origin, extension, value, precision, threads),
                     signal_type);
             },
-            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
-            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("threads"),
-            nb::arg("signal_type"))
+            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
+            "threads"_a, "signal_type"_a)
         .def_prop_ro("result_type", [](const Resampler& self) { return self.result_type(); })
-        .def("full_results", &Resampler::full_results, nb::arg("samples"))
-        .def("same_results", &Resampler::same_results, nb::arg("samples"))
+        .def("full_results", &Resampler::full_results, "samples"_a)
+        .def("same_results", &Resampler::same_results, "samples"_a)
         .def(
             "execute",
             [](const Resampler& self, const ReadArray& signals, const WriteArray& results) {
@@ -98,7 +95,7 @@ void bind_resampling(nb::module_& module) {
                     products / products_per_s, nb::none(),
                     [&](const ExecutionContext& context) { self.execute(from, to, context); });
             },
-            nb::arg("signals"), nb::arg("results"));
+            "signals"_a, "results"_a);
     nb::class_<OwnResampleStream>(module, "ResampleStream")
         .def(
             "__init__",
@@ -110,9 +107,8 @@ void bind_resampling(nb::module_& module) {
                     resample_options(up, down, origin, extension, value, precision, threads),
                     signal_type, signals);
             },
-            nb::arg("taps"), nb::arg("up"), nb::arg("down"), nb::arg("origin"),
-            nb::arg("extension"), nb::arg("value"), nb::arg("precision"), nb::arg("threads"),
-            nb::arg("signal_type"), nb::arg("signals"))
+            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
+            "threads"_a, "signal_type"_a, "signals"_a)
         .def_prop_ro("result_type",
                      [](const OwnResampleStream& self) { return self.resampler.result_type(); })
         .def(
@@ -126,7 +122,7 @@ void bind_resampling(nb::module_& module) {
                 }
                 return to_numpy(std::move(made));
             },
-            nb::arg("samples"))
+            "samples"_a)
         .def("finish", [](OwnResampleStream& self) {
             Volume made;
             {
@@ -136,8 +132,7 @@ void bind_resampling(nb::module_& module) {
             return to_numpy(std::move(made));
         });
     bind_device_resampler(module);
-    module.def("resample_taps", &resample_taps, nb::arg("up"), nb::arg("down"),
-               nb::arg("zero_crossings"), nb::arg("kaiser"));
+    module.def("resample_taps", &resample_taps, "up"_a, "down"_a, "zero_crossings"_a, "kaiser"_a);
 }
 
 }  // namespace convolume::python

@@ -18,8 +18,6 @@
 
 namespace convolume::python {
 
-namespace nb = nanobind;
-
 void bind_command(nb::module_& module) {
     module.def(
         "run_command",
@@ -31,7 +29,7 @@ void bind_command(nb::module_& module) {
         },
         "Runs the command with these words and returns its exit code. It takes over the signals of "
         "the process, which should end afterwards.",
-        nb::arg("words"));
+        "words"_a);
     module.def(
         "throw_if_stopped",
         [] {
@@ -40,8 +38,7 @@ void bind_command(nb::module_& module) {
         },
         "Raises Cancelled if the user stopped the command that runs in this thread.");
     module.def("parse_process", &cli::parse_process,
-               "Returns the words of each option of `convolume process`, by its name.",
-               nb::arg("words"));
+               "Returns the words of each option of `convolume process`, by its name.", "words"_a);
     module.def(
         "parse_channel_kernels",
         [](const std::string& text) {
@@ -50,8 +47,7 @@ void bind_command(nb::module_& module) {
                 kernels.emplace_back(one.channel, one.path);
             return kernels;
         },
-        "Returns channels and paths that a value of --kernel names; \"\" is no channel.",
-        nb::arg("text"));
+        "Returns channels and paths that a value of --kernel names; \"\" is no channel.", "text"_a);
 }
 
 }  // namespace convolume::python

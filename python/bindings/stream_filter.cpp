@@ -48,8 +48,8 @@ void bind_stream_filter(nb::module_& module) {
                 const ConstImageView taps = view(filters);
                 plan_released([&] { new (self) StreamFilter(taps, options); });
             },
-            nb::arg("filters"), nb::arg("block"), nb::arg("is_matrix"), nb::arg("channels"),
-            nb::arg("is_double"), nb::arg("max_taps"), nb::arg("threads"))
+            "filters"_a, "block"_a, "is_matrix"_a, "channels"_a, "is_double"_a, "max_taps"_a,
+            "threads"_a)
         .def_prop_ro("inputs", &StreamFilter::inputs)
         .def_prop_ro("outputs", &StreamFilter::outputs)
         .def_prop_ro("taps", &StreamFilter::taps)
@@ -64,8 +64,8 @@ void bind_stream_filter(nb::module_& module) {
         .def_prop_ro("text", &StreamFilter::to_string)
         .def_prop_ro("is_replacing", &StreamFilter::is_replacing)
         .def_prop_ro("max_replace_delay", &StreamFilter::max_replace_delay)
-        .def("push", &push<float>, nb::arg("inputs"), nb::arg("outputs"))
-        .def("push", &push<double>, nb::arg("inputs"), nb::arg("outputs"))
+        .def("push", &push<float>, "inputs"_a, "outputs"_a)
+        .def("push", &push<double>, "inputs"_a, "outputs"_a)
         .def(
             "replace",
             [](StreamFilter& self, const ReadArray& filters, index_t fade) {
@@ -73,7 +73,7 @@ void bind_stream_filter(nb::module_& module) {
                 const nb::gil_scoped_release released;
                 self.replace(taps, fade);
             },
-            nb::arg("filters"), nb::arg("fade"))
+            "filters"_a, "fade"_a)
         .def("reset", &StreamFilter::reset);
 }
 

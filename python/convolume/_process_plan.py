@@ -109,13 +109,12 @@ def plan_process(source: Path | Image, target: Path, op: Op, *, measure: bool = 
     image = job.source.open()
     overhead = halo_overhead(job.block, operation.halo, shape)
     voxels = product(shape) * job.facts.frames * job.facts.channels
+    box = triple([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)], "a block")
     plan = ProcessPlan(
         len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
         [list(one) for one in operation.halo], int(voxels * overhead) * image.dtype.itemsize,
         voxels * operation.dtype.itemsize, overhead,
-        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize)
-            * product([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)])), None)
-    box = triple([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)], "a block")
+        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize) * product(box)), None)
     seconds = [operation.of_channel(channel).seconds(box) for channel in range(job.facts.channels)]
     known = [one for one in seconds if one is not None]
     if len(known) == len(seconds):

@@ -112,19 +112,7 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
 
         conj(weights[j]) * input[i + j - c]
 
-    Parameters
-    ----------
-    input, weights, output, mode, cval, origin, axes, device, workers, max_host_mem, max_gpu_mem
-        See :func:`convolve`.
-
-    Returns
-    -------
-    array, of the input's shape
-
-    Raises
-    ------
-    InvalidArgument
-        See :func:`convolve`.
+    Parameters, results and errors are those of :func:`convolve`.
 
     Examples
     --------
@@ -178,19 +166,7 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
                 max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the correlation along one axis, as scipy.ndimage.correlate1d.
 
-    Parameters
-    ----------
-    input, weights, axis, output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        See :func:`convolve1d`.
-
-    Returns
-    -------
-    array, of the input's shape
-
-    Raises
-    ------
-    InvalidArgument
-        See :func:`convolve`.
+    Parameters, results and errors are those of :func:`convolve1d`.
 
     Examples
     --------

@@ -103,22 +103,8 @@ def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, de
                workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
     """Computes the convolution of two arrays in floating point, as scipy.signal.oaconvolve.
 
-    It equals :func:`fftconvolve`, which divides long data itself if that is faster.
-
-    Parameters
-    ----------
-    in1, in2, mode, axes, device, workers, max_host_mem, max_gpu_mem
-        See :func:`fftconvolve`.
-
-    Returns
-    -------
-    array
-        See :func:`fftconvolve`.
-
-    Raises
-    ------
-    InvalidArgument
-        Shapes, modes or axes that do not fit (a ValueError).
+    It equals :func:`fftconvolve`, which divides long data itself if that is faster. Parameters, results and errors are
+    those of :func:`fftconvolve`.
 
     Examples
     --------
@@ -177,20 +163,7 @@ def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", 
 
         in1[j] * conj(in2[j - i + k - 1])
 
-    Parameters
-    ----------
-    in1, in2, mode, method, device, workers, max_host_mem, max_gpu_mem
-        See :func:`convolve`.
-
-    Returns
-    -------
-    array
-        See :func:`convolve`.
-
-    Raises
-    ------
-    InvalidArgument
-        See :func:`convolve`.
+    Parameters, results and errors are those of :func:`convolve`.
 
     Examples
     --------
