@@ -28,26 +28,20 @@ std::vector<int> parse_gpus(std::string_view text) {
 
 }  // namespace
 
-const char* to_string(EngineChoice::Device device) {
-    return name_of(device);
-}
+CONVOLUME_TO_STRING(EngineChoice::Device)
 
 EngineChoice::Device parse_device(std::string_view text) {
     if (const auto device = value_named<EngineChoice::Device>(text)) return *device;
     throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
 }
 
-const char* to_string(FftLibrary library) {
-    return name_of(library);
-}
+CONVOLUME_TO_STRING(FftLibrary)
 
 FftLibrary parse_fft_library(std::string_view text) {
     return parse_name<FftLibrary>(text, "the library of transforms is ");
 }
 
-const char* to_string(TransferGate gate) {
-    return name_of(gate);
-}
+CONVOLUME_TO_STRING(TransferGate)
 
 TransferGate parse_transfer_gate(std::string_view text) {
     return parse_name<TransferGate>(text, "the transfer gate is ");

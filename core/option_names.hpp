@@ -140,6 +140,21 @@ std::string list_of_names(const char* separator = ", ", const char* last_separat
     return list;
 }
 
+/// Defines to_string() of an enumeration.
+#define CONVOLUME_TO_STRING(Value)       \
+    const char* to_string(Value value) { \
+        return name_of(value);           \
+    }
+
+/// Returns the value with that name. The InvalidArgument for other names reads "'x' is no mode"
+/// (`what`), and has the names.
+template <Named Value>
+Value parse_named(std::string_view name, const char* what) {
+    if (const auto value = value_named<Value>(name)) return *value;
+    throw InvalidArgument(
+        message("'", name, "' is no ", what, ": use one of ", list_of_names<Value>()));
+}
+
 /// Returns the value with that name. The InvalidArgument for other names reads "phantoms are"
 /// (`subject`), the names with `last_separator` before the last one, and "not" `name`.
 template <Named Value>

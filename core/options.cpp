@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/option_names.hpp"
+#include "core/text.hpp"
 
 namespace convolume {
 
@@ -16,13 +17,6 @@ constexpr NamedValue<BoundaryKind> boundary_aliases[] = {{"dirichlet", BoundaryK
                                                          {"edge", BoundaryKind::nearest},
                                                          {"symmetric", BoundaryKind::reflect},
                                                          {"periodic", BoundaryKind::wrap}};
-
-template <Named Value>
-Value parse(std::string_view name, const char* option) {
-    if (const auto value = value_named<Value>(name)) return *value;
-    throw InvalidArgument(
-        message("'", name, "' is no ", option, ": use one of ", list_of_names<Value>()));
-}
 
 BoundaryKind parse_boundary_kind(std::string_view name) {
     if (const auto kind = value_named<BoundaryKind>(name)) return *kind;
@@ -36,30 +30,14 @@ BoundaryKind parse_boundary_kind(std::string_view name) {
 
 }  // namespace
 
-const char* to_string(Mode value) {
-    return name_of(value);
-}
-const char* to_string(BoundaryKind value) {
-    return name_of(value);
-}
-const char* to_string(Operation value) {
-    return name_of(value);
-}
-const char* to_string(Method value) {
-    return name_of(value);
-}
-const char* to_string(Algorithm value) {
-    return name_of(value);
-}
-const char* to_string(Precision value) {
-    return name_of(value);
-}
-const char* to_string(NanPolicy value) {
-    return name_of(value);
-}
-const char* to_string(KernelNormalization value) {
-    return name_of(value);
-}
+CONVOLUME_TO_STRING(Mode)
+CONVOLUME_TO_STRING(BoundaryKind)
+CONVOLUME_TO_STRING(Operation)
+CONVOLUME_TO_STRING(Method)
+CONVOLUME_TO_STRING(Algorithm)
+CONVOLUME_TO_STRING(Precision)
+CONVOLUME_TO_STRING(NanPolicy)
+CONVOLUME_TO_STRING(KernelNormalization)
 
 std::string to_string(const Boundary& boundary) {
     if (boundary.kind != BoundaryKind::constant) return to_string(boundary.kind);
@@ -69,22 +47,22 @@ std::string to_string(const Boundary& boundary) {
 }
 
 Mode parse_mode(std::string_view text) {
-    return parse<Mode>(text, "mode");
+    return parse_named<Mode>(text, "mode");
 }
 Operation parse_operation(std::string_view text) {
-    return parse<Operation>(text, "operation");
+    return parse_named<Operation>(text, "operation");
 }
 Method parse_method(std::string_view text) {
-    return parse<Method>(text, "method");
+    return parse_named<Method>(text, "method");
 }
 Precision parse_precision(std::string_view text) {
-    return parse<Precision>(text, "precision");
+    return parse_named<Precision>(text, "precision");
 }
 NanPolicy parse_nan_policy(std::string_view text) {
-    return parse<NanPolicy>(text, "treatment of NaN");
+    return parse_named<NanPolicy>(text, "treatment of NaN");
 }
 KernelNormalization parse_kernel_normalization(std::string_view text) {
-    return parse<KernelNormalization>(text, "kernel normalization");
+    return parse_named<KernelNormalization>(text, "kernel normalization");
 }
 
 Boundary parse_boundary(std::string_view text) {
@@ -97,12 +75,12 @@ Boundary parse_boundary(std::string_view text) {
                                           ? "write the value after a colon, as in constant:100"
                                           : "only constant takes a value"));
     if (is_constant) {
-        const char* const end = text.data() + text.size();
-        const auto parsed = std::from_chars(text.data() + colon + 1, end, boundary.value);
-        if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(boundary.value))
+        const auto value = number_in<double>(text.substr(colon + 1));
+        if (!value || !std::isfinite(*value))
             throw InvalidArgument(
                 message("'", text.substr(colon + 1),
                         "' is no boundary value: write a number, as in constant:100"));
+        boundary.value = *value;
     }
     return boundary;
 }

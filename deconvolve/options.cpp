@@ -43,13 +43,8 @@ std::string_view name_in_methods(std::string_view option) {
 
 }  // namespace
 
-const char* to_string(DeconvolveMethod method) {
-    return name_of(method);
-}
-
-const char* to_string(Acceleration acceleration) {
-    return name_of(acceleration);
-}
+CONVOLUME_TO_STRING(DeconvolveMethod)
+CONVOLUME_TO_STRING(Acceleration)
 
 std::span<const NamedValue<DeconvolveMethod>> MethodNames::all() {
     static constexpr auto names = std::apply(

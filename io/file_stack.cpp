@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <set>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 #include "io/image_format.hpp"
 #include "io/units.hpp"
 
@@ -111,9 +111,9 @@ bool is_number(std::string_view text) {
 std::optional<index_t> first_missing(const std::vector<std::string>& ascending) {
     std::vector<index_t> numbers;
     for (const std::string& text : ascending) {
-        const auto [end, error] =
-            std::from_chars(text.data(), text.data() + text.size(), numbers.emplace_back());
-        if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+        const auto number = number_in<index_t>(text);
+        if (!number) return std::nullopt;
+        numbers.push_back(*number);
     }
     index_t step = 0;
     for (std::size_t i = 1; i < numbers.size(); ++i) {

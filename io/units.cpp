@@ -93,13 +93,6 @@ std::string shortest_text(Number value) {
 
 }  // namespace
 
-std::string lower_case(std::string_view text) {
-    std::string result(text);
-    for (char& letter : result)
-        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    return result;
-}
-
 std::string upper_case(std::string_view text) {
     std::string result(text);
     for (char& letter : result)
@@ -194,12 +187,8 @@ std::string imagej_from_utf8(std::string_view text) {
 std::optional<double> parse_number(std::string_view text) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '+')) text.remove_prefix(1);
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-    double value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-        !std::isfinite(value))
-        return std::nullopt;
-    return value;
+    const auto value = number_in<double>(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::string number_text(double value) {

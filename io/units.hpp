@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "convolume/export.hpp"
+#include "core/text.hpp"
 
 namespace convolume::io {
 
@@ -18,8 +19,6 @@ CONVOLUME_API std::optional<double> micrometers_per(std::string_view unit);
 /// says nothing about the specimen.
 bool is_print_resolution(double pixels_per_inch);
 
-/// Returns `text` with its ASCII letters in lower case, or in upper case.
-std::string lower_case(std::string_view text);
 std::string upper_case(std::string_view text);
 
 /// Returns `text` as UTF-8. Bytes that are not valid UTF-8 are read as Latin-1.

@@ -323,9 +323,7 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     });
 }
 
-const char* to_string(PhantomKind kind) {
-    return name_of(kind);
-}
+CONVOLUME_TO_STRING(PhantomKind)
 
 PhantomKind parse_phantom_kind(std::string_view text) {
     return parse_name<PhantomKind>(text, "phantoms are ");

@@ -11,17 +11,9 @@ bool has_layers(PsfModel model) {
     return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
 }
 
-const char* to_string(PsfModel model) {
-    return name_of(model);
-}
-
-const char* to_string(Modality modality) {
-    return name_of(modality);
-}
-
-const char* to_string(PsfParameter parameter) {
-    return name_of(parameter);
-}
+CONVOLUME_TO_STRING(PsfModel)
+CONVOLUME_TO_STRING(Modality)
+CONVOLUME_TO_STRING(PsfParameter)
 
 PsfModel parse_psf_model(std::string_view text) {
     return parse_name<PsfModel>(text, "PSF models are ", " and ");

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/filter_options.hpp"
 
-#include <charconv>
-#include <optional>
-
+#include "core/text.hpp"
 #include "signals/option_names.hpp"
 
 namespace convolume {
 
-namespace {
-
-// Returns the integer that is all of `text`, or nothing.
-std::optional<index_t> whole_number(std::string_view text) {
-    index_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end) return {};
-    return value;
-}
-
-}  // namespace
-
-const char* to_string(FilterMethod method) {
-    return name_of(method);
-}
-
-const char* to_string(PointPost post) {
-    return name_of(post);
-}
+CONVOLUME_TO_STRING(FilterMethod)
+CONVOLUME_TO_STRING(PointPost)
 
 std::string to_string(const WindowPost& window) {
     switch (window.kind) {
@@ -42,25 +22,17 @@ std::string to_string(const WindowPost& window) {
 }
 
 FilterMethod parse_filter_method(std::string_view text) {
-    if (const auto method = value_named<FilterMethod>(text)) return *method;
-    throw InvalidArgument(
-        message("'", text, "' is no filter method: use one of ", list_of_names<FilterMethod>()));
+    return parse_named<FilterMethod>(text, "filter method");
 }
 
-const char* to_string(SampleStorage storage) {
-    return name_of(storage);
-}
+CONVOLUME_TO_STRING(SampleStorage)
 
 SampleStorage parse_sample_storage(std::string_view text) {
-    if (const auto storage = value_named<SampleStorage>(text)) return *storage;
-    throw InvalidArgument(message("'", text, "' is no storage of samples: use one of ",
-                                  list_of_names<SampleStorage>()));
+    return parse_named<SampleStorage>(text, "storage of samples");
 }
 
 PointPost parse_point_post(std::string_view text) {
-    if (const auto post = value_named<PointPost>(text)) return *post;
-    throw InvalidArgument(
-        message("'", text, "' is no post-processing: use one of ", list_of_names<PointPost>()));
+    return parse_named<PointPost>(text, "post-processing");
 }
 
 WindowPost parse_window_post(std::string_view text) {
@@ -68,7 +40,7 @@ WindowPost parse_window_post(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
     if (colon != std::string_view::npos && (name == "decimate" || name == "peak")) {
-        const auto length = whole_number(text.substr(colon + 1));
+        const auto length = number_in<index_t>(text.substr(colon + 1));
         if (length && *length >= 1)
             return {name == "peak" ? WindowPost::Kind::peak : WindowPost::Kind::decimate, *length};
     }
@@ -79,7 +51,7 @@ WindowPost parse_window_post(std::string_view text) {
 
 FilterOrigin parse_filter_origin(std::string_view text) {
     if (const auto kind = value_named<FilterOrigin::Kind>(text)) return {*kind, 0};
-    if (const auto index = whole_number(text)) return {FilterOrigin::Kind::explicit_, *index};
+    if (const auto index = number_in<index_t>(text)) return {FilterOrigin::Kind::explicit_, *index};
     throw InvalidArgument(message(
         "'", text, "' is no filter origin: write center, causal, anticausal or a tap's index"));
 }
@@ -87,12 +59,18 @@ FilterOrigin parse_filter_origin(std::string_view text) {
 SampleRange parse_sample_range(std::string_view text) {
     const std::size_t colon = text.find(':');
     if (colon != std::string_view::npos) {
-        const auto begin = whole_number(text.substr(0, colon));
-        const auto end = whole_number(text.substr(colon + 1));
+        const auto begin = number_in<index_t>(text.substr(0, colon));
+        const auto end = number_in<index_t>(text.substr(colon + 1));
         if (begin && end) return {*begin, *end};
     }
     throw InvalidArgument(
         message("'", text, "' is no range: write A:B for samples A to B-1 of the full result"));
+}
+
+CONVOLUME_TO_STRING(PeakPosition)
+
+PeakPosition parse_peak_position(std::string_view text) {
+    return parse_named<PeakPosition>(text, "way to place a peak");
 }
 
 }  // namespace convolume

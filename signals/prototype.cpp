@@ -2,12 +2,12 @@
 // Prototypes of polyphase filter banks: windowed sincs, and the taps that reconstruct a signal.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
 #include "convolume/channelizer.hpp"
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 #include "core/threads.hpp"
 #include "signals/channel_problem.hpp"
 
@@ -169,11 +169,8 @@ PrototypeWindow parse_prototype_window(std::string_view text) {
     if (text == "hann") return {PrototypeWindow::Kind::hann, 0};
     if (text == "rectangular") return {PrototypeWindow::Kind::rectangular, 0};
     if (text.starts_with("kaiser:")) {
-        double beta = 0;
-        const char* const end = text.data() + text.size();
-        const auto parsed = std::from_chars(text.data() + 7, end, beta);
-        if (parsed.ec == std::errc() && parsed.ptr == end && beta >= 0 && beta <= 500)
-            return {PrototypeWindow::Kind::kaiser, beta};
+        const auto beta = number_in<double>(text.substr(7));
+        if (beta && *beta >= 0 && *beta <= 500) return {PrototypeWindow::Kind::kaiser, *beta};
     }
     throw InvalidArgument(message("'", text,
                                   "' is no window of a prototype: write hamming, hann, rectangular "
@@ -181,10 +178,7 @@ PrototypeWindow parse_prototype_window(std::string_view text) {
 }
 
 index_t parse_first_sample(std::string_view text) {
-    index_t sample = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, sample);
-    if (parsed.ec == std::errc() && parsed.ptr == end && sample >= 0) return sample;
+    if (const auto sample = number_in<index_t>(text); sample && *sample >= 0) return *sample;
     throw InvalidArgument(
         message("'", text, "' is no number of a sample: write a whole number from 0"));
 }

@@ -6,14 +6,10 @@
 
 namespace convolume {
 
-const char* to_string(SignalExtension extension) {
-    return name_of(extension);
-}
+CONVOLUME_TO_STRING(SignalExtension)
 
 SignalExtension parse_signal_extension(std::string_view text) {
-    if (const auto extension = value_named<SignalExtension>(text)) return *extension;
-    throw InvalidArgument(message("'", text, "' is no extension of signals: use one of ",
-                                  list_of_names<SignalExtension>()));
+    return parse_named<SignalExtension>(text, "extension of signals");
 }
 
 void check_factors(index_t up, index_t down) {

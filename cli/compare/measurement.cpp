@@ -20,11 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json();
-}
-
 /// Resets VmHWM to the memory that is resident now. Returns true if the system did so.
 bool reset_resident_peak() {
     std::ofstream clear_refs("/proc/self/clear_refs");

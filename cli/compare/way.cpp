@@ -2,10 +2,10 @@
 #include "cli/compare/way.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/run/run.hpp"
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -87,10 +87,8 @@ std::vector<index_t> parse_sizes(std::string_view option, const std::string& tex
     // Larger images or signals fit no memory.
     constexpr index_t most = index_t{1} << 40;
     const auto size_of_text = [&](const std::string& part) {
-        index_t size = 0;
-        const char* const end = part.data() + part.size();
-        const auto parsed = std::from_chars(part.data(), end, size);
-        if (parsed.ec != std::errc() || parsed.ptr != end || size < 1 || size > most) refuse();
+        const index_t size = number_in<index_t>(part).value_or(0);
+        if (size < 1 || size > most) refuse();
         return size;
     };
     for (const std::string& part : split_list(option, text)) {

@@ -4,20 +4,18 @@
 
 #include <memory>
 #include <numeric>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/images/image_steps.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
+#include "core/text.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::cli {
@@ -34,9 +32,7 @@ struct ConvertRequest : ImageFiles {
 constexpr index_t converted_box_bytes = index_t{32} << 20;
 
 std::vector<std::string> parse_names(std::string_view option, const std::string& text) {
-    std::vector<std::string> names;
-    std::istringstream pieces(text);
-    for (std::string name; std::getline(pieces, name, ',');) names.push_back(name);
+    std::vector<std::string> names = pieces_of(text, ',');
     if (names.empty())
         throw InvalidArgument(
             message(option, " is empty; give a name for each channel, as in ", "DAPI,GFP"));
@@ -106,10 +102,7 @@ class ConvertSteps : public ImageSteps {
             writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
             return copy_to(*writer_);
         }
-        auto [writer, nonfinite] = write_result(request_.output, storage_, request_.create,
-                                                output_metadata_, context, copy_to);
-        writer_ = std::move(writer);
-        nonfinite_ = nonfinite;
+        write(storage_, context, copy_to);
     }
 
     void tell_plan(const Facts& facts) const override {

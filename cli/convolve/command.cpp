@@ -10,14 +10,12 @@
 #include "cli/convolve/planned_shape.hpp"
 #include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_format.hpp"
 #include "core/system/system.hpp"
@@ -152,15 +150,11 @@ class ConvolveSteps : public ImageSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        auto [writer, nonfinite] = write_result(
-            request_.output, result_, request_.create, output_metadata_, context,
-            [&](ImageSink& sink) {
-                executed_ = with_places_in_file(
-                    *reader_, [&] { return convolve_channels(kernels_, *reader_, sink, context); });
-                reader_->check_unchanged();
-            });
-        writer_ = std::move(writer);
-        nonfinite_ = nonfinite;
+        write(result_, context, [&](ImageSink& sink) {
+            executed_ = with_places_in_file(
+                *reader_, [&] { return convolve_channels(kernels_, *reader_, sink, context); });
+            reader_->check_unchanged();
+        });
     }
 
     void tell_plan(const Facts& facts) const override {

@@ -15,10 +15,10 @@
 #include "cli/app.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/filter/report.hpp"
+#include "cli/run/report.hpp"
 #include "cli/signals/signal_steps.hpp"
 #include "cli/text/extents.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/correlation.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -261,8 +261,7 @@ class CorrelateSteps : public SignalSteps {
     void tell_plan(const Facts& facts) const override {
         SignalSteps::tell_plan(facts);
         const FilterBank& filters = bank_->filter_bank();
-        facts.json["input"]["rate_hz"] = nullptr;
-        if (rate_hz_) facts.json["input"]["rate_hz"] = *rate_hz_;
+        facts.json["input"]["rate_hz"] = or_null(rate_hz_);
         facts.json["templates"] = {{"count", filters.filters()}, {"samples", filters.taps()}};
         tell_filters(facts, "bank", "templates", templates_);
         if (request_.chirps.samples > 0)

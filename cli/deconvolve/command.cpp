@@ -9,7 +9,6 @@
 #include "cli/images/file_names.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/execution.hpp"
 #include "operations/warnings/psf.hpp"
 
@@ -264,13 +263,9 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         estimates_.emplace(request_.dump_every, *options_.iterations, request_.output,
                            output_metadata_, result_.computed, request_.create, request_.inputs());
     try {
-        auto [writer, nonfinite] =
-            write_result(request_.output, result_, request_.create, output_metadata_, context,
-                         [&](ImageSink& sink) {
-                             for_each_volume(*reader_, sink, overlapped_, context, restore);
-                         });
-        writer_ = std::move(writer);
-        nonfinite_ = nonfinite;
+        write(result_, context, [&](ImageSink& sink) {
+            for_each_volume(*reader_, sink, overlapped_, context, restore);
+        });
         find_cause_of_misfit(context);
     } catch (const DeviceFailure&) {
         if (estimates_) estimates_->remove();  // a run on the CPU may write the estimates again

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `convolume deconvolve`: sentences for people, JSON for programs.
 
+#include "cli/run/report.hpp"
+
 #include <algorithm>
 
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
@@ -116,9 +117,8 @@ nlohmann::ordered_json json_of_plan(const DeconvolvePlan& plan) {
 
 using Json = nlohmann::ordered_json;
 
-template <class Value>
-Json or_else(const std::optional<Value>& value, Json otherwise = {}) {
-    return value ? Json(*value) : std::move(otherwise);
+Json or_auto(const std::optional<double>& value) {
+    return value ? Json(*value) : Json("auto");
 }
 
 Json method_json(const DeconvolveOptions& options) {
@@ -126,15 +126,15 @@ Json method_json(const DeconvolveOptions& options) {
             {"acceleration", to_string(options.acceleration)},
             {"iterations", *options.iterations},
             {"edges", boundary_name(options)},
-            {"tv", or_else(options.tv_weight, "auto")},
+            {"tv", or_auto(options.tv_weight)},
             {"noise_to_signal", options.noise_to_signal},
             {"consensus", options.consensus},
             {"unmatched", options.unmatched},
             {"coarse_start", *options.coarse_start},
             {"splits", options.splits},
-            {"stop", options.hold_out ? Json("auto") : or_else(options.stop)},
-            {"background", or_else(options.background, "auto")},
-            {"offset", or_else(options.offset, "auto")}};
+            {"stop", options.hold_out ? Json("auto") : or_null(options.stop)},
+            {"background", or_auto(options.background)},
+            {"offset", or_auto(options.offset)}};
 }
 
 }  // namespace
@@ -257,7 +257,7 @@ void DeconvolveSteps::tell_volume(const Facts& facts, index_t number) const {
     Json json{{"frame", at.frame}, {"channel", at.channel}};
     for_each_fact(volume, [&](const char* name, const auto& value, const char*, const char*) {
         if constexpr (requires { value.has_value(); })
-            json[name] = or_else(value);
+            json[name] = or_null(value);
         else
             json[name] = value;
     });

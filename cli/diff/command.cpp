@@ -23,6 +23,7 @@
 #include "cli/run/common_options.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/run.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -105,10 +106,6 @@ bool voxels_differ(const io::ImageMetadata& a, const io::ImageMetadata& b) {
         if (p && q && std::abs(*p - *q) > least_difference * *p) return true;
     }
     return false;
-}
-
-nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
-    return value ? finite_or_null(*value) : nlohmann::ordered_json();
 }
 
 /// The difference of one channel at all times.
@@ -222,8 +219,8 @@ class DiffSteps : public RunSteps {
                                      {"second", finite_or_null(sums.largest.second)}};
             one["rms"] = finite_or_null(sums.rms());
             one["range"] = channel.range;
-            one["psnr_db"] = number_or_null(sums.psnr(channel.range));
-            one["ssim"] = number_or_null(sums.ssim());
+            one["psnr_db"] = finite_or_null(sums.psnr(channel.range).value_or(NAN));
+            one["ssim"] = or_null(sums.ssim());
             json["channels"].push_back(one);
         }
     }

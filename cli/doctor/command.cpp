@@ -11,7 +11,6 @@
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/calibration.hpp"
 
 namespace convolume::cli {

@@ -2,22 +2,14 @@
 #include "cli/files/channel_names.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
-#include <optional>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-std::string lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    return text;
-}
 
 /// Returns the positions of the channels whose name, changed by `change`, is that of `text`.
 template <class Change>
@@ -40,16 +32,6 @@ std::string list_of(const ChannelNames& channels) {
     return text;
 }
 
-std::optional<index_t> number_in(const std::string& text, const ChannelNames& channels) {
-    index_t number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto& numbers = channels.numbers;
-    if (error != std::errc() || end != text.data() + text.size() ||
-        std::find(numbers.begin(), numbers.end(), number) == numbers.end())
-        return std::nullopt;
-    return number;
-}
-
 }  // namespace
 
 ChannelNames channels_of(const io::ImageMetadata& image) {
@@ -63,7 +45,9 @@ index_t find_channel(const char* option, const std::string& text, const ChannelN
                      std::vector<std::string>& notes) {
     auto found = named(text, channels, [](const std::string& name) { return name; });
     if (found.empty()) found = named(text, channels, lower_case);
-    if (const auto number = number_in(text, channels)) {
+    const auto& numbers = channels.numbers;
+    const auto number = number_in<index_t>(text);
+    if (number && std::find(numbers.begin(), numbers.end(), *number) != numbers.end()) {
         if (!found.empty() && channels.numbers[found.front()] != *number)
             notes.push_back(message(option, ' ', text,
                                     " is the channel of that number, counted from "

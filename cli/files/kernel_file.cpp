@@ -2,7 +2,6 @@
 #include "cli/files/kernel_file.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/files/metadata_json.hpp"
 #include "cli/psf/parameters.hpp"

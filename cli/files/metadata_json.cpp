@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/files/metadata_json.hpp"
 
+#include "cli/run/report.hpp"
+
 namespace convolume::cli {
 
 using nlohmann::ordered_json;
@@ -15,9 +17,6 @@ ordered_json scaling_json(const io::ImageMetadata& metadata) {
 }
 
 ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata) {
-    const auto or_null = [](const std::optional<double>& value) {
-        return value ? ordered_json(*value) : ordered_json(nullptr);
-    };
     ordered_json voxel_size = ordered_json::array();
     for (const auto& size : metadata.voxel_size_um) voxel_size.push_back(or_null(size));
     ordered_json json;

@@ -2,7 +2,6 @@
 #include "cli/files/result_output.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -17,7 +16,6 @@
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
@@ -253,24 +251,25 @@ index_t scaled_box_bytes(index_t host_limit_bytes) {
     return std::clamp<index_t>(host_limit_bytes / 16, index_t{64} << 10, index_t{8} << 20);
 }
 
-WrittenResult write_result(const std::string& path, const ResultStorage& storage,
-                           const io::CreateOptions& create, io::ImageMetadata& metadata,
-                           const ExecutionContext& context,
-                           const std::function<void(ImageSink&)>& compute) {
+std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const ResultStorage& storage,
+                                              const io::CreateOptions& create,
+                                              const ExecutionContext& context,
+                                              const std::function<void(ImageSink&)>& compute,
+                                              io::ImageMetadata& metadata, index_t& nonfinite) {
     const auto create_writer = [&] {
         const PhaseTimer timer(context.timeline, Phase::open);
         return io::create_image(path, metadata, create);
     };
     if (!storage.scaled) {
-        WrittenResult result{create_writer()};
+        auto writer = create_writer();
         if (is_integer(metadata.type)) {
-            compute(*result.writer);
+            compute(*writer);
         } else {
-            NonfiniteCountingSink sink(*result.writer, storage.threads);
+            NonfiniteCountingSink sink(*writer, storage.threads);
             compute(sink);
-            result.nonfinite = sink.nonfinite();
+            nonfinite = sink.nonfinite();
         }
-        return result;
+        return writer;
     }
     metadata.scaling.emplace();
     static_cast<void>(io::create_image(path, metadata, create));
@@ -290,7 +289,7 @@ WrittenResult write_result(const std::string& path, const ResultStorage& storage
                  [&](const ConstImageView& values, const ImageView& stored) {
                      scale(values, *metadata.scaling, stored);
                  });
-    return {std::move(writer)};
+    return writer;
 }
 
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type) {

@@ -64,19 +64,15 @@ struct ResultStorage {
 /// Returns the bytes to scale at a time, for a memory limit of the run.
 index_t scaled_box_bytes(index_t host_limit_bytes);
 
-/// A file that is complete, but not yet committed.
-struct WrittenResult {
-    std::unique_ptr<io::ImageWriter> writer;
-    index_t nonfinite = 0;  ///< number of samples that are NaN or infinite
-};
-
 /// Calls `compute` with a sink of type storage.computed, and writes the result to `path`. The file
 /// is created before, or tried out if the result is scaled, so that errors are reported at once.
-/// Sets metadata.scaling.
-WrittenResult write_result(const std::string& path, const ResultStorage& storage,
-                           const io::CreateOptions& create, io::ImageMetadata& metadata,
-                           const ExecutionContext& context,
-                           const std::function<void(ImageSink&)>& compute);
+/// Sets metadata.scaling and the number of samples that are NaN or infinite. The file that is
+/// returned is complete, but not yet committed.
+std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const ResultStorage& storage,
+                                              const io::CreateOptions& create,
+                                              const ExecutionContext& context,
+                                              const std::function<void(ImageSink&)>& compute,
+                                              io::ImageMetadata& metadata, index_t& nonfinite);
 
 /// Warns of NaN and infinities in a result: numbers too large for its type become infinite.
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);

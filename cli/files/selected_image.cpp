@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/files/selected_image.hpp"
 
-#include <charconv>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -35,10 +35,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 index_t parse_index(const char* option, std::string_view all, std::string_view text,
                     const char* cure) {
-    index_t value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0)
-        refuse(option, all, cure);
+    const index_t value = number_in<index_t>(text).value_or(-1);
+    if (value < 0) refuse(option, all, cure);
     return value;
 }
 

@@ -14,7 +14,6 @@
 #include "cli/run/common_options.hpp"
 #include "cli/signals/signal_steps.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/filter_bank.hpp"
 
 namespace convolume::cli {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -43,8 +43,7 @@ using Json = nlohmann::ordered_json;
 
 std::vector<double> parse_wavelengths_um(std::string_view option, const std::string& text) {
     std::vector<double> wavelengths;
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');)
+    for (const std::string& part : pieces_of(text, ','))
         wavelengths.push_back(parse_wavelength_um(option, part));
     return wavelengths;
 }
@@ -90,8 +89,7 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
     if (text.empty()) throw InvalidArgument(message(option, " is empty", cure));
     if (names_existing_file(text)) return {{"", text}};
     std::vector<ChannelKernel> kernels;
-    std::istringstream pieces(text);
-    for (std::string piece; std::getline(pieces, piece, ',');) {
+    for (const std::string& piece : pieces_of(text, ',')) {
         ChannelKernel kernel;
         if (split_channel(piece, kernel))
             kernels.push_back(kernel);

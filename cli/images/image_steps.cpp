@@ -2,7 +2,6 @@
 #include "cli/images/image_steps.hpp"
 
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/quantity.hpp"

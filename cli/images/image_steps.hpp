@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
@@ -60,6 +61,12 @@ class ImageSteps : public RunSteps {
     /// `label` is what the run calls the image.
     explicit ImageSteps(const ImageFiles& files, const char* label = "image")
         : files_(files), label_(label) {}
+    /// Writes the result that `compute` gives, as write_result() does.
+    void write(const ResultStorage& storage, const ExecutionContext& context,
+               const std::function<void(ImageSink&)>& compute) {
+        writer_ = write_result(files_.output, storage, files_.create, context, compute,
+                               output_metadata_, nonfinite_);
+    }
     index_t volumes() const { return input_metadata_.frames * input_metadata_.channels; }
 
     std::unique_ptr<SelectedImage> reader_;

@@ -4,7 +4,6 @@
 #include "cli/info/command.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,8 +15,8 @@
 #include "cli/picture/projection.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
 #include "convolume/image_format.hpp"
 #include "convolume/options.hpp"
 #include "convolume/signal_file.hpp"
@@ -135,8 +134,7 @@ std::string signals_json(const std::string& path, io::SignalReader& reader, bool
     json["shape"] = info.dims;
     json["signals"] = info.signals();
     json["samples"] = info.samples();
-    json["sampling_rate_hz"] = nullptr;
-    if (info.sampling_rate_hz) json["sampling_rate_hz"] = *info.sampling_rate_hz;
+    json["sampling_rate_hz"] = or_null(info.sampling_rate_hz);
     json["bytes"] = bytes_of(info);
     if (statistics) json["stats"] = statistics_json(statistics_of(reader));
     return dump(json);

@@ -17,6 +17,7 @@
 #include "convolume/image_file.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/volume.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -196,10 +197,8 @@ PixelType parse_phantom_type(const std::string& text) {
 
 /// Parses any whole number; the phantom checks how many objects it can have.
 std::optional<index_t> parse_count(std::string_view option, const std::string& text) {
-    index_t count = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, count);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
+    const auto count = number_in<index_t>(text);
+    if (!count)
         throw InvalidArgument(
             message(option, " is a whole number, not \"", text, "\"; correct it"));
     return count;

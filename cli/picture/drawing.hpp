@@ -19,6 +19,12 @@ struct Color {
     friend bool operator==(const Color&, const Color&) = default;
 };
 
+/// Returns the color of a number such as 0xff8000.
+constexpr Color color_of_rgb(std::uint32_t rgb) {
+    return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
+            static_cast<std::uint8_t>(rgb)};
+}
+
 inline constexpr double chart_text_size = 11;
 
 /// The longest side of a picture in pixels.

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <cctype>
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>
@@ -18,6 +17,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -110,9 +110,7 @@ Volume scaled_to_16_bits(const ConstImageView& plane, const GrayLimits& range) {
 }  // namespace
 
 bool is_png(const std::string& path) {
-    std::string extension = std::filesystem::path(path).extension().string();
-    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return extension == ".png";
+    return lower_case(std::filesystem::path(path).extension().string()) == ".png";
 }
 
 void check_fits_png(const std::string& path, const io::ImageMetadata& image) {

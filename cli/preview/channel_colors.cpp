@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "cli/preview/command.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -45,10 +46,8 @@ constexpr UsualColor leading_words[] = {
 constexpr std::array<Color, 7> fallback_colors{cyan, magenta, yellow, green, red, blue, white};
 
 std::string normalized(std::string_view name) {
-    std::string text;
-    for (const char c : name)
-        if (c != ' ' && c != '_')
-            text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string text = lower_case(name);
+    std::erase_if(text, [](char c) { return c == ' ' || c == '_'; });
     return text;
 }
 
@@ -74,11 +73,6 @@ std::optional<Color> color_of_excitation(std::string_view name) {
     return std::nullopt;
 }
 
-Color from_rgb(std::uint32_t rgb) {
-    return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
-            static_cast<std::uint8_t>(rgb)};
-}
-
 /// Returns the color in the file, unless it is black or several channels are white.
 std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
     constexpr std::uint32_t all_white = 0xffffff;
@@ -86,7 +80,7 @@ std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t c
     if (channel >= colors.size() || !colors[channel] || *colors[channel] == 0) return std::nullopt;
     const bool alone = std::count(colors.begin(), colors.end(), std::optional(all_white)) < 2;
     if (*colors[channel] == all_white && !alone) return std::nullopt;
-    return from_rgb(*colors[channel]);
+    return color_of_rgb(*colors[channel]);
 }
 
 /// Returns the usual color of a fluorophore or channel of that name; nothing for unknown names.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/files/channel_names.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"

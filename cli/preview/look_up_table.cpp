@@ -2,12 +2,10 @@
 #include "cli/preview/look_up_table.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -56,12 +54,9 @@ constexpr auto named_tables = std::to_array<NamedTable>({
 });
 
 std::optional<Color> color_of_digits(std::string_view text) {
-    std::uint32_t rgb = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, rgb, 16);
-    if (text.size() != 6 || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-    return Color{static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
-                 static_cast<std::uint8_t>(rgb)};
+    const auto rgb = number_in<std::uint32_t>(text, 16);
+    if (text.size() != 6 || !rgb) return std::nullopt;
+    return color_of_rgb(*rgb);
 }
 
 std::vector<Color> colors_of_digits(std::string_view digits) {
@@ -82,8 +77,8 @@ std::string text_of(Color color) {
 }
 
 /// Returns the name in lower case, without the "mpl-" and the plural of Fiji's names.
-std::string usual_name(std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::string usual_name(const std::string& typed) {
+    std::string text = lower_case(typed);
     if (text.starts_with("mpl-")) text.erase(0, 4);
     if (text == "grays" || text == "grey" || text == "greys") return "gray";
     return text;

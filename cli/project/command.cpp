@@ -3,11 +3,8 @@
 // part of the projection as soon as it is complete.
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
-#include <utility>
 
 #include "cli/app.hpp"
 #include "cli/files/result_output.hpp"

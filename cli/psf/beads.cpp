@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
@@ -18,6 +16,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -265,8 +264,7 @@ void measure_psf(const PsfRequest& request) {
 
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text) {
     std::vector<PsfParameter> parameters;
-    std::istringstream words(text + ',');
-    for (std::string word; std::getline(words, word, ',');) {
+    for (const std::string& word : pieces_of(text + ',', ',')) {
         const PsfParameter parameter = parse_psf_parameter(word);
         if (std::find(parameters.begin(), parameters.end(), parameter) != parameters.end())
             throw InvalidArgument(message(option, " has ", word, " twice; give it once"));

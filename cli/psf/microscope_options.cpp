@@ -2,12 +2,12 @@
 #include "cli/psf/microscope_options.hpp"
 
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <optional>
 
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"
+#include "core/text.hpp"
 #include "operations/optics/image_optics.hpp"
 
 namespace convolume::cli {
@@ -41,9 +41,8 @@ std::optional<double> parse_leading_number(std::string_view& rest) {
 /// Parses a name such as "60x/1.4 oil": magnification, NA and immersion medium, which may be left
 /// out for air. Capitals and spaces do not matter. Throws InvalidArgument that names `option`.
 NamedObjective parse_objective(std::string_view option, std::string_view text) {
-    std::string name;
-    for (const char c : text)
-        if (c != ' ') name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string name = lower_case(text);
+    std::erase(name, ' ');
     std::string_view rest = name;
     const auto magnification = parse_leading_number(rest);
     const bool times = rest.starts_with('x');

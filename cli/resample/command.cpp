@@ -11,6 +11,7 @@
 
 #include "cli/app.hpp"
 #include "cli/run/common_options.hpp"
+#include "cli/run/report.hpp"
 #include "cli/signals/signal_steps.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/resample.hpp"
@@ -217,12 +218,11 @@ class ResampleSteps : public SignalSteps {
         const ResampleOptions& options = resampler_->options();
         std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
                                      tap_count_ == 1 ? " tap" : " taps");
-        facts.json["input"]["rate_hz"] = nullptr;
+        facts.json["input"]["rate_hz"] = or_null(rate_hz_);
         if (rate_hz_) {
             const double ratio =
                 static_cast<double>(options.up) / static_cast<double>(options.down);
             factor += message(", from ", *rate_hz_, " Hz to ", *rate_hz_ * ratio, " Hz");
-            facts.json["input"]["rate_hz"] = *rate_hz_;
         }
         facts.console.fact("factor", factor);
         facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -26,10 +26,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
 
 /// Returns the components of a dataset's name: for HDF5, "//a/./b/" is "/a/b".
 std::vector<std::string> dataset_parts(const std::string& name) {
-    std::vector<std::string> parts;
-    std::istringstream text(name);
-    for (std::string part; std::getline(text, part, '/');)
-        if (!part.empty() && part != ".") parts.push_back(part);
+    std::vector<std::string> parts = pieces_of(name, '/');
+    std::erase_if(parts, [](const std::string& part) { return part.empty() || part == "."; });
     return parts;
 }
 

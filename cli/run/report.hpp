@@ -22,6 +22,12 @@ struct RunTimes {
     double total_s;  ///< seconds from the start of the program to the end of the commit
 };
 
+/// Returns the value, or null if there is none.
+template <class Value>
+nlohmann::ordered_json or_null(const std::optional<Value>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
 /// Returns null for infinity and NaN, which JSON does not have.
 nlohmann::ordered_json finite_or_null(double value);
 

@@ -3,22 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
 
 #include "cli/text/typed_words.hpp"
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-std::vector<std::string> pieces_of(const std::string& text, char separator) {
-    std::vector<std::string> pieces;
-    std::istringstream stream(text);
-    for (std::string piece; std::getline(stream, piece, separator);) pieces.push_back(piece);
-    return pieces;
-}
 
 /// Returns the words among the alternatives of a placeholder such as "auto|cpu|gpu:0,1".
 std::vector<std::string> words_of(const std::string& value) {

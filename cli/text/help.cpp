@@ -11,6 +11,7 @@
 
 #include "cli/text/command_tree.hpp"
 #include "cli/text/quantity.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -81,8 +82,7 @@ std::string help_text(const DescribedCommand& command, int width) {
     lines.end_line();
     lines.append(command.summary + ".", 0);
     lines.end_line();
-    std::istringstream notes(command.notes);
-    for (std::string paragraph; std::getline(notes, paragraph);) {
+    for (const std::string& paragraph : pieces_of(command.notes, '\n')) {
         lines.append(paragraph, 0);
         lines.end_line();
     }

@@ -18,23 +18,19 @@ double parse_above_zero(std::string_view option, const std::string& text) {
 }
 
 double parse_number_or(std::string_view word, std::string_view option, const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || std::isnan(value))
+    const auto value = number_in<double>(text);
+    if (!value || std::isnan(*value))
         throw InvalidArgument(message(option, " is a number", word.empty() ? "" : " or ", word,
                                       ", not \"", text, "\"; correct it"));
-    return value;
+    return *value;
 }
 
 std::uint64_t parse_seed(std::string_view option, const std::string& text) {
-    std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
+    const auto value = number_in<std::uint64_t>(text);
+    if (!value)
         throw InvalidArgument(message(option, " is a whole number from 0 to 2^64 - 1, not \"", text,
                                       "\"; correct it"));
-    return value;
+    return *value;
 }
 
 }  // namespace convolume::cli

@@ -4,7 +4,6 @@
 // before anything is opened. Options of the library come from its tables (core/option_tables.hpp).
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -18,6 +17,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "core/option_tables.hpp"
+#include "core/text.hpp"
 #include "deconvolve/option_table.hpp"
 #include "optics/option_table.hpp"
 #include "signals/option_table.hpp"
@@ -86,17 +86,15 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flags, T& target,
 /// Parses `text` as a positive whole number for `option`.
 template <class Integer = int>
 Integer parse_positive(std::string_view option, const std::string& text) {
-    Integer value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec == std::errc::result_out_of_range && parsed.ptr == end && text[0] != '-')
+    const auto value = number_in<Integer>(text);
+    if (!value && text.find_first_not_of("0123456789") == std::string::npos && !text.empty())
         throw InvalidArgument(message(option, " is a whole number from 1 to ",
                                       std::numeric_limits<Integer>::max(), ", not \"", text,
                                       "\"; correct it"));
-    if (parsed.ec != std::errc() || parsed.ptr != end || value < 1)
+    if (!value || *value < 1)
         throw InvalidArgument(
             message(option, " is a whole number from 1, not \"", text, "\"; correct it"));
-    return value;
+    return *value;
 }
 
 /// Parses `text` as a number for `option`.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 
 namespace convolume::cli {
 
@@ -184,9 +185,8 @@ Shape3 parse_extents(std::string_view option, std::string_view text) {
     Shape3 shape;
     for (int axis = 0; axis < 3; ++axis) {
         const std::string_view part = trimmed(parts[static_cast<std::size_t>(axis)]);
-        const char* const end = part.data() + part.size();
-        const auto parsed = std::from_chars(part.data(), end, shape[axis]);
-        if (parsed.ec != std::errc() || parsed.ptr != end || shape[axis] < 1)
+        shape[axis] = number_in<index_t>(part).value_or(0);
+        if (shape[axis] < 1)
             throw InvalidArgument(message(option,
                                           " takes three whole numbers from 1, for z, y and "
                                           "x, not \"",

@@ -2,7 +2,6 @@
 #include "io/ome/document.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <pugixml.hpp>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/shape.hpp"
+#include "core/text.hpp"
 #include "io/image_file.hpp"
 #include "io/units.hpp"
 
@@ -38,10 +38,7 @@ std::vector<pugi::xml_node> children(const pugi::xml_node& parent, std::string_v
 
 /// Returns an attribute as a whole number, else `otherwise`.
 index_t whole_number(const pugi::xml_node& node, const char* name, index_t otherwise) {
-    const std::string_view text = node.attribute(name).value();
-    index_t value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : otherwise;
+    return number_in<index_t>(node.attribute(name).value()).value_or(otherwise);
 }
 
 OmePlanes planes_of(const pugi::xml_node& data) {

@@ -2,9 +2,9 @@
 #include "io/tiff/dialects.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
@@ -117,9 +117,8 @@ index_t choose_image(const std::vector<std::string>& names, const OpenOptions& o
         const auto named = std::find(names.begin(), names.end(), options.image);
         chosen = named - names.begin();
         if (named == names.end()) {
-            const char* const end = options.image.data() + options.image.size();
-            const auto number = std::from_chars(options.image.data(), end, chosen);
-            if (number.ec != std::errc() || number.ptr != end || chosen < 0 || chosen >= count)
+            chosen = number_in<index_t>(options.image).value_or(-1);
+            if (chosen < 0 || chosen >= count)
                 throw InvalidArgument(message(path, " has no image \"", options.image,
                                               "\"; it holds: ", names_text(names)));
         }

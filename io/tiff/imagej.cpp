@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <string_view>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
 #include "io/image_file.hpp"
 #include "io/tiff/dialects.hpp"
 #include "io/units.hpp"
@@ -32,8 +32,7 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 /// Returns the lines KEY=VALUE of a description.
 KeyValues key_values_of(const std::string& description) {
     KeyValues entries;
-    std::istringstream lines(description);
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string& line : pieces_of(description, '\n')) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
         const auto equals = line.find('=');
         if (equals != std::string::npos && equals > 0)
@@ -57,10 +56,7 @@ index_t count_of(const KeyValues& entries, std::string_view key) {
 
 /// Returns the comma-separated values of `key`.
 std::vector<std::string> list_of(const KeyValues& entries, std::string_view key) {
-    std::vector<std::string> list;
-    std::istringstream items(value_of(entries, key));
-    for (std::string item; std::getline(items, item, ',');) list.push_back(item);
-    return list;
+    return pieces_of(value_of(entries, key), ',');
 }
 
 /// Returns the stack that ImageJ2's axes describe, which are listed fastest first, such as
