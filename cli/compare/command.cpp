@@ -15,11 +15,11 @@
 #include "cli/compare/report.hpp"
 #include "cli/compare/runner.hpp"
 #include "cli/doctor/machine.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/process_end.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/quantity.hpp"
 
 namespace convolume::cli {

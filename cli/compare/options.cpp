@@ -36,12 +36,15 @@ auto checked_by(Parse parse) {
     };
 }
 
-double parse_limit(std::string_view option, const std::string& text, double most) {
-    const double value = parse_number(option, text);
-    if (!(value >= 0 && value <= most))
-        throw InvalidArgument(
-            message(option, " is a number from 0 to ", most, ", not \"", text, "\"; correct it"));
-    return value;
+/// Returns a parser of numbers from 0 to `most`.
+auto number_up_to(double most) {
+    return [most](std::string_view option, const std::string& text) {
+        const double value = parse_number(option, text);
+        if (!(value >= 0 && value <= most))
+            throw InvalidArgument(message(option, " is a number from 0 to ", most, ", not \"", text,
+                                          "\"; correct it"));
+        return value;
+    };
 }
 
 void add_ways(CLI::App& app, CompareRequest& request) {
@@ -64,26 +67,16 @@ void add_measurement(CLI::App& app, CompareRequest& request) {
     begin_group(app, "Measurement");
     add_parsed(app, "--repeats", request.repeats, parse_positive<int>, "N",
                "Turns of every way; times are their medians (default 3)");
-    add_parsed(
-        app, "--time-limit", request.time_limit_s,
-        [](std::string_view option, const std::string& text) {
-            return parse_limit(option, text, 1e6);
-        },
-        "SECONDS",
-        "Leave out ways whose execution is predicted to take longer, and stop those that do "
-        "(default 60)");
+    add_parsed(app, "--time-limit", request.time_limit_s, number_up_to(1e6), "SECONDS",
+               "Leave out ways whose execution is predicted to take longer, and stop those that do "
+               "(default 60)");
     add_choice(app, "--reference", request.reference,
                {{"auto", "auto"}, {"direct", "direct"}, {"fft", "fft"}, {"none", "none"}},
                "What errors are measured against, in float64 on the CPU: direct sums, or Fourier "
                "transforms (default auto: direct sums up to 4e9 products)");
-    add_parsed(
-        app, "--fail-if-error-above", request.most_error,
-        [](std::string_view option, const std::string& text) {
-            return parse_limit(option, text, 1e300);
-        },
-        "X",
-        "End with exit code 6 if the relative L∞ error of a way, max |A - B| / max |B|, is "
-        "above X");
+    add_parsed(app, "--fail-if-error-above", request.most_error, number_up_to(1e300), "X",
+               "End with exit code 6 if the relative L∞ error of a way, max |A - B| / max |B|, is "
+               "above X");
     add_parsed(
         app, "--max-host-mem", request.max_host_bytes, parse_byte_size, "SIZE",
         "Memory limit of input, reference, kept results and one way together (default: three "

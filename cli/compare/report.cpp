@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/compare/measurement.hpp"
-#include "cli/files/metadata_json.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/compare/measurement.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/report.hpp"
 
 namespace convolume::cli {
@@ -185,14 +186,11 @@ class ProblemRun {
         try {
             result = measure_turn(problem_, inputs(), way, {way_bytes_, settings_.time_limit_s},
                                   machine_, figures, stop_);
-        } catch (const TimeLimitExceeded& reason) {
-            return leave_out(way, reason.what());
-        } catch (const InvalidArgument& error) {
-            return leave_out(way, error.what());
-        } catch (const Unavailable& error) {
-            return leave_out(way, error.what());
-        } catch (const OutOfMemory& error) {
-            return leave_out(way, error.what());
+        } catch (const Error& error) {
+            if (is_a<TimeLimitExceeded>(error) || is_a<InvalidArgument>(error) ||
+                is_a<Unavailable>(error) || is_a<OutOfMemory>(error))
+                return leave_out(way, error.what());
+            throw;
         } catch (const std::bad_alloc&) {
             return leave_out(way, "the system refused memory");
         }

@@ -14,10 +14,8 @@
 
 #include "cli/app.hpp"
 #include "cli/filter/files.hpp"
-#include "cli/filter/report.hpp"
 #include "cli/run/report.hpp"
 #include "cli/signals/signal_steps.hpp"
-#include "cli/text/extents.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/correlation.hpp"
 #include "convolume/error.hpp"
@@ -267,9 +265,7 @@ class CorrelateSteps : public SignalSteps {
         if (request_.chirps.samples > 0)
             facts.console.fact("bank", message(filters.filters(), " chirps of ",
                                                request_.chirps.samples, " samples"));
-        report_plan(facts.console, request_.run, filters.plan().to_string(),
-                    plan_line(filters.plan(), signal_info_.length_known()));
-        facts.json["plan"] = plan_json(filters.plan());
+        cli::tell_plan(facts, request_.run, filters.plan(), signal_info_.length_known());
         facts.json["plan"]["window"] = bank_->window();
     }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cli/deconvolve/command.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"

@@ -15,7 +15,6 @@
 
 #include "cli/app.hpp"
 #include "cli/diff/difference.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/picture/gray_png.hpp"

@@ -7,7 +7,6 @@
 
 #include "cli/app.hpp"
 #include "cli/doctor/machine.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
 #include "cli/run/errors.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/convolver.hpp"

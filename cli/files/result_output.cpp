@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"

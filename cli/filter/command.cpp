@@ -9,7 +9,6 @@
 #include "cli/app.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/filter/live.hpp"
-#include "cli/filter/report.hpp"
 #include "cli/filter/request.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/signals/signal_steps.hpp"
@@ -76,9 +75,7 @@ class FilterSteps : public SignalSteps {
         SignalSteps::tell_plan(facts);
         facts.json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
         tell_filters(facts, "filters", "filters", filters_);
-        report_plan(facts.console, request_.run, bank_->plan().to_string(),
-                    plan_line(bank_->plan(), signal_info_.length_known()));
-        facts.json["plan"] = plan_json(bank_->plan());
+        cli::tell_plan(facts, request_.run, bank_->plan(), signal_info_.length_known());
     }
 
     void tell_output(const Facts& facts) const override {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "cli/signals/signal_steps.hpp"
+#include "cli/text/quantity.hpp"
+
 namespace convolume::cli {
 
 namespace {
@@ -30,6 +33,30 @@ std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
     for (const std::string& path : paths)
         files.push_back(read_filter_file(path, options, timeline));
     return files;
+}
+
+void tell_filters(const Facts& facts, const char* label, const char* key,
+                  const std::vector<FilterFile>& files) {
+    for (const FilterFile& file : files) {
+        facts.console.fact(label,
+                           message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
+        facts.json[key]["files"].push_back(file_json(file.path, file.info));
+    }
+}
+
+void tell_plan(const Facts& facts, const RunOptions& options, const FilterPlan& plan, bool whole) {
+    std::string line = to_string(plan.method);
+    if (plan.segment > 0) line += message(", segments of ", plan.segment);
+    line += message(" on ", plan.engine, ", chunks of ", plan.chunk, " in ",
+                    format_bytes(plan.stream_bytes), ", predicted ", format_duration(plan.seconds),
+                    whole ? "" : " for each");
+    report_plan(facts.console, options, plan.to_string(), line);
+    facts.json["plan"] = {{"method", to_string(plan.method)},
+                          {"segment", plan.segment},
+                          {"engine", plan.engine},
+                          {"seconds", plan.seconds},
+                          {"chunk", plan.chunk},
+                          {"stream_bytes", plan.stream_bytes}};
 }
 
 std::vector<index_t> result_dims(const io::SignalInfo& signal,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/run/run.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/signal_file.hpp"
 
@@ -19,6 +20,12 @@ struct FilterFile {
 };
 std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
                                      const io::OpenSignalOptions& options, Timeline& timeline);
+
+/// Tells the files of filters, in lines with `label` and in the member `key`.
+void tell_filters(const Facts& facts, const char* label, const char* key,
+                  const std::vector<FilterFile>& files);
+/// Tells a plan. `whole` is false if the predicted time is that of a chunk.
+void tell_plan(const Facts& facts, const RunOptions& options, const FilterPlan& plan, bool whole);
 
 /// Returns the extents of the result of `bank`: the signal's axes but the last, filters (unless
 /// there is one file with one 1D filter), and samples. The samples are unknown_samples if the end

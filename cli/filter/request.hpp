@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/signals/signal_request.hpp"
+#include "cli/signals/signal_steps.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/filter_options.hpp"
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/images/depth_kernels.hpp"
-#include "cli/psf/image_optics.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/images/listed_files.hpp"
 #include "cli/run/process_end.hpp"
 #include "cli/run/progress.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/console.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"

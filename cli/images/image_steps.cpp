@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/images/image_steps.hpp"
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/quantity.hpp"

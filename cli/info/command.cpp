@@ -9,7 +9,6 @@
 #include <string>
 
 #include "cli/app.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/picture/projection.hpp"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/run.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"

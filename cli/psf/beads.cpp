@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/files/metadata_json.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/run.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The parameters of a PSF under their names in side files, units included. Typed options, files and
-// results are objects with the same keys.
+// results are objects with the same keys. The microscope that an image records gives them as well.
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
@@ -14,6 +15,22 @@
 #include "optics/option_table.hpp"
 
 namespace convolume::cli {
+
+/// The microscope of an image.
+struct ImageOptics {
+    /// Parameters of the microscope, with the keys of this file.
+    nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
+    std::string text;     ///< RecordedOptics::text
+    std::string assumed;  ///< RecordedOptics::assumed
+    std::vector<std::string> warnings;
+    /// Returns "NA 1.4, from SOURCE; ni 1.515 assumed (…)"; empty without parameters.
+    std::string line(const std::string& source) const;
+};
+
+/// Returns recorded_optics() for parameters with the keys of this file.
+ImageOptics optics_of(const io::ImageMetadata& image, index_t channel,
+                      const nlohmann::ordered_json& typed,
+                      const nlohmann::ordered_json& others = nlohmann::ordered_json::object());
 
 /// Returns the value of an option as JSON.
 template <class Value>

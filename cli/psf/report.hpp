@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/psf/image_optics.hpp"
+#include "cli/psf/parameters.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/psf.hpp"
 

@@ -76,7 +76,7 @@ void report_plan(const Console& console, const RunOptions& options, const std::s
         console.fact("plan", line);
 }
 
-std::string plan_line(const Plan& plan, index_t executions) {
+std::string plan_line(const Plan& plan) {
     const PlanCandidate& chosen = plan.chosen;
     TextStream text;
     text << to_string(chosen.method);
@@ -93,7 +93,7 @@ std::string plan_line(const Plan& plan, index_t executions) {
     text << ", " << format_bytes(chosen.host_bytes) << " of host memory";
     if (chosen.scratch_file_bytes > 0)
         text << ", scratch files of " << format_bytes(chosen.scratch_file_bytes);
-    text << ", predicted " << format_duration(chosen.seconds * static_cast<double>(executions));
+    text << ", predicted " << format_duration(chosen.seconds);
     return text.str();
 }
 
@@ -136,6 +136,46 @@ nlohmann::ordered_json report_json(const ExecutionReport& executed, const RunTim
             {"nonfinite_inputs", executed.nonfinite_inputs},
             {"peak_buffer_bytes", memory_use().peak_bytes},
             {"peak_resident_bytes", peak_resident_bytes()}};
+}
+
+using nlohmann::ordered_json;
+
+ordered_json shape_json(const Shape3& shape) {
+    return ordered_json::array({shape.z, shape.y, shape.x});
+}
+
+ordered_json scaling_json(const io::ImageMetadata& metadata) {
+    if (!metadata.scaling) return nullptr;
+    return {{"scale", metadata.scaling->scale}, {"offset", metadata.scaling->offset}};
+}
+
+ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata) {
+    ordered_json voxel_size = ordered_json::array();
+    for (const auto& size : metadata.voxel_size_um) voxel_size.push_back(or_null(size));
+    ordered_json json;
+    json["file"] = file;
+    json["format"] = metadata.format;
+    json["axes"] = metadata.axes;
+    json["frames"] = metadata.frames;
+    json["channels"] = metadata.channels;
+    json["shape"] = shape_json(metadata.shape);
+    json["type"] = to_string(metadata.type);
+    json["voxel_size_um"] = voxel_size;
+    json["unit"] = metadata.unit;
+    json["frame_interval_s"] = or_null(metadata.frame_interval_s);
+    if (metadata.images > 1) {
+        json["images_in_file"] = metadata.images;
+        json["image"] = {{"number", metadata.image}, {"name", metadata.image_name}};
+    }
+    if (!metadata.notes.empty()) json["notes"] = metadata.notes;
+    json["channel_names"] = metadata.channel_names;
+    json["value_scaling"] = scaling_json(metadata);
+    json["bytes"] = metadata.bytes();
+    return json;
+}
+
+std::string dump(const ordered_json& json) {
+    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace convolume::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Messages and JSON that all runs have in common.
+// Messages and JSON that all runs have in common, and the metadata of images as JSON.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,9 +47,8 @@ std::string scaling_text(const io::ValueScaling& scaling);
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,
                  const std::string& line);
 
-/// Describes a plan in one line: method, grid, memory, and the predicted time times `executions`,
-/// which is 1 if the plan already predicts the time of all images.
-std::string plan_line(const Plan& plan, index_t executions = 1);
+/// Describes a plan in one line: method, grid, memory, and the predicted time.
+std::string plan_line(const Plan& plan);
 
 /// Prints the phases of a run: "start 0.010 s, open 0.001 s, …; total 1.20 s (0.30 s side by side),
 /// peak memory 50.0 MiB".
@@ -66,5 +65,14 @@ ExecutionReport& operator+=(ExecutionReport& sum, const ExecutionReport& report)
 
 /// Returns the "report" of --json.
 nlohmann::ordered_json report_json(const ExecutionReport& executed, const RunTimes& run);
+
+nlohmann::ordered_json shape_json(const Shape3& shape);
+/// Returns {"scale", "offset"}, or null if the stored samples are the values.
+nlohmann::ordered_json scaling_json(const io::ImageMetadata& metadata);
+/// Returns the metadata of an image, with the path `file`.
+nlohmann::ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata);
+
+/// Returns the text of an object of --json. Bytes that are no UTF-8 are replaced.
+std::string dump(const nlohmann::ordered_json& json);
 
 }  // namespace convolume::cli

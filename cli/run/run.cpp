@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/files/metadata_json.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
 

@@ -1,19 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The steps that all commands on 1D signals have in common: they open a signal, create the file of
-// the result, and report both.
+// What all commands on 1D signals have in common: their options, and the steps that open a signal,
+// create the file of the result, and report both.
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/run/common_options.hpp"
 #include "cli/run/errors.hpp"
+#include "cli/run/output_path.hpp"
 #include "cli/run/run.hpp"
-#include "cli/signals/signal_request.hpp"
+#include "convolume/error.hpp"
 #include "convolume/signal_file.hpp"
 
 namespace convolume::cli {
+
+/// Returns extents such as "2×4096", with "?" for an unknown one.
+inline std::string extents_text(const std::vector<index_t>& dims) {
+    std::string text;
+    for (const index_t extent : dims)
+        text += (text.empty() ? "" : "×") + (extent == unknown_samples ? "?" : message(extent));
+    return text;
+}
+
+/// Returns extents as JSON, with null for an unknown one.
+inline nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const index_t extent : dims) {
+        if (extent == unknown_samples)
+            json.push_back(nullptr);
+        else
+            json.push_back(extent);
+    }
+    return json;
+}
+
+/// Path that names standard input or standard output.
+inline constexpr const char* standard_stream = "-";
+
+struct SignalRequest {
+    std::string signal;  ///< a file, or "-"
+    std::string output;  ///< a file, or "-"; may be empty in a dry run
+    io::OpenSignalOptions signal_file;
+    io::CreateSignalOptions create;  ///< options of the result's file
+    RunOptions run;
+
+    bool reads_stdin() const { return signal == standard_stream; }
+    bool writes_stdout() const { return output == standard_stream; }
+    /// Returns true if a run that failed can start again.
+    bool can_restart() const { return !reads_stdin() && !writes_stdout(); }
+    /// Returns the files of the signal, the result and the timeline.
+    RunFiles files() const;
+};
+
+/// Adds SIGNAL and the options of raw files.
+void add_signal(CLI::App& app, SignalRequest& request);
+
+/// Throws InvalidArgument if the signal is to come from a terminal.
+void check_standard_input(const SignalRequest& request);
+/// Throws InvalidArgument if samples would go to a terminal, or together with --json to standard
+/// output.
+void check_standard_output(const SignalRequest& request);
 
 /// Returns the JSON of a file of signals.
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info);

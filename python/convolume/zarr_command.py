@@ -5,23 +5,53 @@
 and write OME-Zarr box by box. Only pictures are drawn by ``convolume`` itself, from copies.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import _core
-from ._errors import Unavailable
-from ._files import open_quietly, save
+from ._errors import InvalidArgument, Unavailable
+from ._files import axes_of, open_quietly, refuse_scaled_zarr, save
 from ._image import Image
-from ._zarr_format import register
 from ._zarr_nodes import is_zarr
+from ._zarr_reader import ZarrReader, open_zarr
+from ._zarr_save import ZarrWriter
+from ._zarr_store import Location
+from ._zarr_target import Layout, TargetFacts, omero_entries
 from .process_command import ends_as_by_control_c, report_error
 
+_OWN = "ome_zarr"
+"""Name of the text in the metadata that has what only OME-Zarr stores."""
+_COMPRESSIONS = {"none": "zstd", "zstd": "zstd", "deflate": "gzip"}
+_MOST_SHARD_BYTES = 64 << 20
 _DRAWN_SAMPLES = 2048
 """Largest extent of a level that is drawn: pictures show the first level without larger extents."""
+
+
+def _open(path: str, options: Mapping[str, Any]) -> ZarrReader:
+    reader = open_zarr(path, options["axes"], options["image"] or None)
+    if reader.channels or any(reader.translation.values()):
+        reader.metadata.text = {_OWN: json.dumps({"translation": reader.translation, "channels": reader.channels})}
+    return reader
+
+
+def _create(path: str, metadata: Any, options: Mapping[str, Any]) -> ZarrWriter:
+    if metadata.scaling is not None:
+        refuse_scaled_zarr()
+    compression = options["compression"]
+    if compression not in _COMPRESSIONS:
+        raise InvalidArgument(f"OME-Zarr is compressed by zstd or deflate, not {compression}; choose one of these")
+    own: dict[str, Any] = json.loads(metadata.text.get(_OWN, "{}"))
+    facts = TargetFacts.of(metadata, axes_of(metadata), metadata.type, Location.of(path).title,
+                           omero_entries(metadata, own.get("channels", [])), own.get("translation", {}))
+    layout = Layout(compression=_COMPRESSIONS[compression],
+                    shard_bytes=min(_core.host_limit_bytes(None) // 64, _MOST_SHARD_BYTES))
+    return ZarrWriter(path, facts, layout, options["overwrite"])
 
 
 def _drawn_level(name: str) -> Image:
@@ -59,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     words = [word.rstrip("/") if word.rstrip("/").endswith(".zarr") else word for word in given]
     try:
-        register()
+        _core.register_format("OME-Zarr", [".zarr"], lambda path, head: is_zarr(path), _open, _create)
         if words[:1] == ["preview"] or any(word.startswith("--picture") for word in words):
             return _draw(words)
     except (Exception, KeyboardInterrupt) as error:

@@ -88,7 +88,7 @@ TEST_CASE("the line about the plan says what GPUs do") {
     plan.chosen.on_gpu = true;
     plan.chosen.engine_bytes = index_t{3} << 30;
     plan.engines = {"gpu:0", "gpu:1"};
-    const std::string line = plan_line(plan, 1);
+    const std::string line = plan_line(plan);
     for (const char* words : {"1×2×2 tiles, slabs of 96 planes, 2 in flight, ",
                               " on gpu:0 gpu:1, 3.00 GiB of each GPU, "}) {
         INFO(line);
@@ -97,5 +97,5 @@ TEST_CASE("the line about the plan says what GPUs do") {
     plan.chosen = {};
     plan.chosen.on_gpu = true;
     plan.chosen.gpus_per_block = 2;
-    CHECK(plan_line(plan, 1).find("in-core, spread over 2 GPUs, grid") == 0);
+    CHECK(plan_line(plan).find("in-core, spread over 2 GPUs, grid") == 0);
 }
