@@ -5,13 +5,13 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
-#include <mutex>
 
 #include "convolume/image_view.hpp"
-#include "deconvolve/missing/plane_bands.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "deconvolve/missing/plane_bands.hpp"
 
 namespace convolume::deconvolve {
 
