@@ -79,7 +79,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::background>(
         "background", "--background", "N|auto",
         "Level of the image without the specimen's light; auto: the level that most pixels are "
-        "near, or, under haze, the one with which coarse restorations predict held-out photons best",
+        "near, or, under haze, the one with which coarse restorations predict held-out photons "
+        "best",
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",

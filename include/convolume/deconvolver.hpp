@@ -333,8 +333,8 @@ struct DeconvolveReport {
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
     /// How far the right background may be from an estimated one, with a confidence of about 95 %,
-    /// and at least a tenth of `light`. Not set if the background was given, or is 0 because nothing
-    /// tells it.
+    /// and at least a tenth of `light`. Not set if the background was given, or is 0 because
+    /// nothing tells it.
     std::optional<double> background_error;
     bool is_under_haze = false;  ///< whether haze over the whole image hides the background
     double light = 0;            ///< mean of the compared pixels above the background
