@@ -122,7 +122,9 @@ def whole_numbers(values: Any, name: str) -> list[int]:
             raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
         return [_whole(one) for one in values]
     except TypeError:
-        raise WrongType(f"{name} is {shown(values)}: give a sequence of whole numbers") from None
+        # SciPy's words, in which programs may look for the cause.
+        reason = "cannot be interpreted as an integer"
+        raise WrongType(f"{name} is {shown(values)}, which {reason}: give a sequence of whole numbers") from None
 
 
 def axes_of(axes: Any) -> list[int]:
