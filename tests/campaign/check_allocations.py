@@ -102,6 +102,8 @@ for name, arguments in commands().items():
     os.remove("count")
     wanted = contents(output) if output else done.stdout
     clear(output)
+    for file in set(os.listdir(".")) - inputs:  # files beside the output
+        os.remove(file)
     step = max(1, made // count) if count > 0 else 1
     numbers = sorted({*range(1, made + 1, step), *range(max(1, made - LAST + 1), made + 1)})
     for kind in ("alone", "onward"):
