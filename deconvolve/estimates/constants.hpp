@@ -87,8 +87,8 @@ inline constexpr double least_gain = 3e-5;
 
 }  // namespace prediction
 
-/// The background of images without a dark region. bench/restoration/compare.py measures the light
-/// of results, which it decides about.
+/// The background of images without a dark region. bench/restoration/light.py measures the levels
+/// that it finds, on kinds of specimens and microscopes that these numbers were not chosen by.
 namespace haze {
 
 /// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
@@ -97,8 +97,8 @@ inline constexpr double hazy_share = 0.2;
 /// Least share of the light that an object has at the start of a restoration: halving goes on that
 /// far. Beads under a bright background have a hundredth.
 inline constexpr double least_share = 1.0 / 128;
-/// Standard errors by which photons that are not known are predicted worse for certain: the limit
-/// of a confidence of 95 %.
+/// Standard errors by which photons that are not known are predicted worse for certain: the
+/// two-sided limit of 95 % of a normal distribution.
 inline constexpr double certain_errors = 1.96;
 /// Iterations at most, and number of iterations without a better prediction that end a restoration:
 /// accelerated ones may predict worse for some iterations.

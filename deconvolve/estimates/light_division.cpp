@@ -184,7 +184,7 @@ LevelRange LightDivision::plausible_levels(bool has_others) {
     }
     std::size_t first = best;
     while (first > 0 && include(first - 1)) --first;
-    // Nothing but the offset limits the background if even an object of all the light is plausible.
+    // If an object of all the light is plausible, only the offset limits the background.
     if (first == 0) range.least = 0;
     return range;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What finds the pixels of an image that are left out, plane by plane. Each kind has a source.
+// These classes find the pixels of an image that are left out, plane by plane. The source of each
+// kind has its name.
 
 #include <array>
 #include <limits>
