@@ -18,12 +18,12 @@ namespace {
 auto fields_of(const DeconvolveOptions& options) {
     const auto& [method, iterations, acceleration, boundary, center, background, saturation,
                  has_pixel_weights, tv_weight, voxel, noise_to_signal, consensus, unmatched, stop,
-                 hold_out, gain, offset, coarse_start, splits, seed, host, image_type, streamed] =
-        options;
+                 hold_out, gain, offset, read_noise, coarse_start, splits, seed, host, image_type,
+                 streamed] = options;
     return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
                     background, saturation, has_pixel_weights, tv_weight, voxel, noise_to_signal,
-                    consensus, unmatched, stop, hold_out, gain, offset, coarse_start, splits, seed,
-                    host, image_type, streamed);
+                    consensus, unmatched, stop, hold_out, gain, offset, read_noise, coarse_start,
+                    splits, seed, host, image_type, streamed);
 }
 
 struct DeconvolverKey {

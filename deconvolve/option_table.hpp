@@ -73,6 +73,11 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "Value of a pixel without light, which has no photon noise; auto: the value at which the "
         "noise vanishes, or 0 if the noise does not tell it",
         {.unset_name = "auto"}),
+    option<&DeconvolveOptions::read_noise>(
+        "read_noise", "--read-noise", "E",
+        "Read noise of the camera, for a given offset: its square divided by the gain is "
+        "subtracted from that",
+        {.range = "from 0", .unit = "photoelectrons"}),
     option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
                                              "Acceleration of rl and rl-tv", {},
                                              parse_acceleration),

@@ -85,7 +85,7 @@ bool uses_gain(const DeconvolveOptions& options) {
     const deconvolve::MethodTraits traits = deconvolve::traits_of(options);
     const bool chooses_weight = traits.uses_neighbors && !options.tv_weight;
     return resolved(options, 1).hold_out || options.splits != 0 || chooses_weight ||
-           traits.draws_halves;
+           traits.draws_halves || options.read_noise > 0;
 }
 
 DeconvolveOptions resolved(const DeconvolveOptions& options, index_t planes) {

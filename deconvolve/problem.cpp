@@ -75,6 +75,11 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
     if (options.gain) check_number("gain", *options.gain, false);
     if (options.offset && !std::isfinite(*options.offset))
         throw InvalidArgument(message("the offset is ", *options.offset, ": give a finite number"));
+    check_number("read noise", options.read_noise, true);
+    if (options.read_noise > 0 && !options.offset)
+        throw InvalidArgument(
+            sentence("an offset that is seen from the noise contains the read noise: leave out ",
+                     OptionName{"read_noise"}, ", or give the offset, too"));
     if (traits.counts_photons && options.offset && options.background &&
         *options.offset > *options.background)
         throw InvalidArgument(message("the offset is ", *options.offset,

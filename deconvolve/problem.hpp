@@ -18,6 +18,13 @@ inline bool fits_uint16(PixelType type) {
 
 class DarkLevel;
 
+/// Sets a scale of photons whose offset contains the read noise.
+inline void set_photons(DeconvolveOptions& options, const PhotonScale& photons) {
+    options.gain = photons.gain;
+    options.offset = photons.offset;
+    options.read_noise = 0;
+}
+
 struct DeconvolutionProblem {
     DeconvolveOptions options;
     MethodTraits traits;
@@ -58,7 +65,8 @@ struct DeconvolutionProblem {
     }
     bool chooses_tv_weight() const { return traits.uses_neighbors && !options.tv_weight; }
     bool needs_photons() const {
-        return draws_photons() || chooses_tv_weight() || options.splits > 0;
+        return draws_photons() || chooses_tv_weight() || options.splits > 0 ||
+               options.read_noise > 0;
     }
     /// Whether the scale of photons comes from the image's pixels.
     bool estimates_photons() const {

@@ -113,8 +113,7 @@ class OptionsOfHalves {
         options.consensus = 0;
         options.background = report.background;
         // Twice the value of a half: gain and offset follow from gain (value / 2 - offset / 2).
-        options.gain = report.photons.gain / 2;
-        options.offset = report.photons.offset;
+        set_photons(options, {report.photons.gain / 2, report.photons.offset});
         if (problem.traits.uses_neighbors) options.tv_weight = report.tv_weight;
         if (options.saturation) problem.set_bounds(encoded_bounds());
     }

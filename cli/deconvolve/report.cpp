@@ -133,7 +133,8 @@ Json method_json(const DeconvolveOptions& options) {
             {"splits", options.splits},
             {"stop", options.hold_out ? Json("auto") : or_null(options.stop)},
             {"background", or_auto(options.background)},
-            {"offset", or_auto(options.offset)}};
+            {"offset", or_auto(options.offset)},
+            {"read_noise", options.read_noise}};
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ ImageLevels CoarseStart::set_levels(const ImageLevels& fine, double gain) {
     const auto pixels = static_cast<double>(coarsening_.pixels());
     const ImageLevels levels{fine.background * pixels, fine.offset * pixels};
     problem_.options.background = levels.background;
-    problem_.options.offset = levels.offset;
-    problem_.options.gain = gain;
+    set_photons(problem_.options, {gain, levels.offset});
     return levels;
 }
 

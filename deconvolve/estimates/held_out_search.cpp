@@ -332,8 +332,7 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
         found.coarse = search_coarsely(*coarse_, divided.halves, {image.background, photons.offset},
                                        photons.gain, context);
     problem_.options.background = image.background;
-    problem_.options.gain = photons.gain;
-    problem_.options.offset = photons.offset;
+    set_photons(problem_.options, photons);
     const int coarser = found.coarse.empty() ? 0 : *coarse_->level().problem.options.iterations;
     const Nearest nearest = find_nearest({problem_, *runner_, coarse_.get()}, divided.halves,
                                          {is_plane_, coarser, iterations_}, run, context);

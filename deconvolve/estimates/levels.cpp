@@ -192,8 +192,10 @@ namespace {
 
 /// Returns the offset, and sets its error if it is that of the noise.
 double offset_of(const ImageBackground& background, const std::optional<NoiseFit>& noise,
-                 const DeconvolveOptions& options, std::optional<double>& error) {
-    if (options.offset) return *options.offset;
+                 const DeconvolveOptions& options, std::optional<double> gain,
+                 std::optional<double>& error) {
+    if (options.offset)
+        return *options.offset - (gain ? options.read_noise * options.read_noise / *gain : 0);
     if (!noise || !noise->has_offset) return 0;
     // An image that is darker somewhere has other noise than that of photons.
     if (noise->offset > background.darkest_region + 3 * noise->offset_error) return 0;
@@ -218,7 +220,9 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.has_gain = options.gain || tells_gain;
     loaded.noise = loaded.photons;
     if (!problem.traits.counts_photons && options.splits == 0) return;
-    const double offset = offset_of(background, noise, options, loaded.offset_error);
+    const std::optional<double> gain =
+        loaded.has_gain ? std::optional(loaded.photons.gain) : std::nullopt;
+    const double offset = offset_of(background, noise, options, gain, loaded.offset_error);
     loaded.noise.offset = offset;
     if (!problem.traits.counts_photons) return;
     loaded.photons.offset = offset;

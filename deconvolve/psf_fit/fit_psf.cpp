@@ -70,8 +70,7 @@ class HalfPrediction {
         options_.hold_out = true;
         options_.coarse_start = usual_coarse_start;
         measure_noise();
-        options_.gain = photons_.gain;
-        options_.offset = photons_.offset;
+        set_photons(options_, photons_);
     }
 
     // Returns the error of predicting half of the photons (FittedPsf::error).

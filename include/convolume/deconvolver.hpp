@@ -181,6 +181,11 @@ struct DeconvolveOptions {
     /// the noise of photons vanishes. Noise of the readout makes it smaller than the camera's. It
     /// is 0 if the noise does not tell it. It makes no difference to nnls and wiener.
     std::optional<double> offset;
+    /// Read noise of the camera in photoelectrons, its standard deviation σ, for a given offset:
+    /// the methods then take offset − σ² / gain in its place. A model of photons alone gives pixels
+    /// without light that noise, as Snyder et al. do (J. Opt. Soc. Am. A 12:272, 1995). An offset
+    /// that is estimated from the noise contains it already.
+    double read_noise = 0;
     /// Number of iterations on each of one or two coarser images, before the `iterations`; 0: none.
     /// Pixels of a coarser image are sums of two along each axis that is long enough and that the
     /// PSF blurs enough. Only the coarsest image sums along z, unless neither y nor x can be

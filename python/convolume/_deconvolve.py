@@ -79,6 +79,9 @@ class Deconvolver:
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
         makes no difference to methods "nnls" and "wiener".
+    read_noise : float
+        Read noise of the camera in photoelectrons, for a given `offset`: its square divided by the gain is subtracted
+        from that.
     saturation : float, "auto" or None
         Pixels of at least this value are lower bounds, which more light does not contradict. "auto" is the largest
         value of the type or the camera, if pixels of an array in host memory have it. Methods "nnls" and "wiener"

@@ -49,6 +49,7 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     consensus: float
     gain: float | None
     offset: float | Literal["auto"]
+    read_noise: float
     image_dtype: Any
 
 

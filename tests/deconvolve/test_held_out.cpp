@@ -158,6 +158,31 @@ TEST_CASE("deconvolve: an offset is at most the background and the darkest regio
     CHECK_THROWS_AS(report_of(80, 90), InvalidArgument);
 }
 
+TEST_CASE("deconvolve: read noise lowers a given offset, for the search and its coarse images too") {
+    Random random(test_seed("read noise"));
+    const Array image = recording(random, {12, 64, 64}, 0.5, 100);
+    const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {0.8, 1, 1});
+    const auto result_of = [&](double offset, double read_noise, std::optional<double> gain) {
+        DeconvolveOptions options;
+        options.gain = gain;
+        options.background = 100;
+        options.offset = offset;
+        options.read_noise = read_noise;
+        options.splits = 2;
+        return deconvolved(image, psf, options, cpu_only());
+    };
+    const auto noisy = result_of(100, 3, 0.5), plain = result_of(82, 0, 0.5);
+    CHECK(noisy.report.photons.offset == 82);
+    CHECK(noisy.report.iterations == plain.report.iterations);
+    CHECK(noisy.result.values == plain.result.values);
+    const DeconvolveReport seen = result_of(100, 3, {}).report;
+    REQUIRE(seen.has_gain);
+    CHECK(seen.photons.offset == Approx(100 - 9 / seen.photons.gain));
+    DeconvolveOptions options;
+    options.read_noise = 3;
+    CHECK_THROWS_AS(deconvolved(image, psf, options, cpu_only()), InvalidArgument);
+}
+
 TEST_CASE(
     "deconvolve: the two halves of an image have independent noise, each that of half the "
     "photons") {
