@@ -259,8 +259,8 @@ class Deconvolver:
         Parameters
         ----------
         image : array, real and finite
-            Of `image_shape`, or with further axes, which are a batch. Arrays of CuPy and PyTorch in a GPU's memory stay
-            there, and so does the result. They are one image, and the first of them makes a plan for that GPU.
+            Of `image_shape`, or with further axes, which are a batch. Arrays of CuPy, PyTorch and JAX in a GPU's memory
+            stay there, and so does the result. They are one image, and the first of them makes a plan for that GPU.
         out : array, optional
             Receives the result, in the same kind of memory as `image`. It may be `image` itself.
         axes : sequence of ints, optional
