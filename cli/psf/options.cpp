@@ -124,7 +124,7 @@ void add_psf_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<PsfRequest>();
     set_examples(*command,
                  {"convolume psf --na 1.4 --wavelength 520nm --like image.tif -o psf_like.tif",
-                  "convolume psf --na 0.8 --wavelength 520nm --voxel 200,65,65nm -o psf2.tif"});
+                  "convolume psf --na 0.8 --ni 1 --wavelength 520nm --voxel 200,65,65nm -o a.tif"});
     begin_group(*command, "Microscope");
     add_microscope_options(*command, request->typed);
     add_parameters(*command, request->typed, {"wavelength_um"});

@@ -359,9 +359,10 @@ void add_simulate_command(CLI::App& app, Action& action) {
     auto many = std::make_shared<ManyFilesRequest>();
     add_image_arguments(*command, *many, {"PHANTOM", "The specimen; one or many images"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
-    set_examples(*command,
-                 {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",
-                  "convolume simulate cells.tif --na 1.2 --wavelength 520nm -o recorded2.tif"});
+    set_examples(
+        *command,
+        {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",
+         "convolume simulate cells.tif --na 1.2 --ni 1.33 --wavelength 520nm -o seen.tif"});
     add_light(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_camera(*command, request->camera);
