@@ -90,7 +90,8 @@ class ImageLoader {
         if (const auto found = pixels::find_nonfinite(planes, executor_.threads())) {
             Index3 place = found->index;
             place.z += z;
-            throw NonfiniteSample(found->value, {.index = place}, "repair it first");
+            throw NonfiniteSample(found->value, {.index = place},
+                                  "repair it, or choose to leave such pixels out");
         }
         const StopScope* const scope = current_stop_scope();
         ItemSteps steps;

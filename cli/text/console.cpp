@@ -14,7 +14,7 @@ namespace convolume::cli {
 void Console::fact(std::string_view label, std::string_view text) const {
     if (quiet()) return;
     TextStream line;
-    line << std::left << std::setw(8) << label << text << '\n';
+    line << std::left << std::setw(7) << label << ' ' << text << '\n';
     out_ << line.str() << std::flush;
 }
 

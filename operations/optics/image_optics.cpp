@@ -99,10 +99,11 @@ void add_pinhole(const io::MicroscopeMetadata& microscope, double pinhole_um,
                 " µm at ", format_number(*microscope.magnification), "x)"));
 }
 
-/// Notes the defaults of missing parameters that the metadata of an image usually have.
+/// Notes the defaults of missing parameters that the metadata of an image usually have, and warns
+/// of an immersion that hardly fits the NA.
 void add_assumptions(const io::MicroscopeMetadata& microscope, const MicroscopeParameters& others,
                      OpticsCollector& collected) {
-    if (collected.is_empty()) return;
+    const bool says_nothing = collected.is_empty();
     const PsfOptions defaults;
     const auto missing = [&](auto parameter) {
         return !collected.value(parameter) && !(others.*parameter);
@@ -111,7 +112,7 @@ void add_assumptions(const io::MicroscopeMetadata& microscope, const MicroscopeP
         const std::string ni = format_number(defaults.objective.ni);
         std::string why = "the image does not say the immersion";
         if (!microscope.immersion.empty()) why += message(", only \"", microscope.immersion, '"');
-        collected.assume(message("ni ", ni, " assumed (", why, ")"));
+        if (!says_nothing) collected.assume(message("ni ", ni, " assumed (", why, ")"));
         const auto na = collected.value(&MicroscopeParameters::na);
         if (na && *na < 1)
             collected.warn(sentence("ni ", ni, ", that of oil, is assumed since ", why,
@@ -119,6 +120,7 @@ void add_assumptions(const io::MicroscopeMetadata& microscope, const MicroscopeP
                                     " are dry; give ", OptionName{"ni"},
                                     " 1 or that of the immersion"));
     }
+    if (says_nothing) return;
     if (missing(&MicroscopeParameters::modality))
         collected.assume(message(to_string(defaults.modality),
                                  " assumed (the image does not say how it was recorded)"));

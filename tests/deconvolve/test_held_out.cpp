@@ -158,7 +158,8 @@ TEST_CASE("deconvolve: an offset is at most the background and the darkest regio
     CHECK_THROWS_AS(report_of(80, 90), InvalidArgument);
 }
 
-TEST_CASE("deconvolve: read noise lowers a given offset, for the search and its coarse images too") {
+TEST_CASE(
+    "deconvolve: read noise lowers a given offset, for the search and its coarse images too") {
     Random random(test_seed("read noise"));
     const Array image = recording(random, {12, 64, 64}, 0.5, 100);
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {0.8, 1, 1});
