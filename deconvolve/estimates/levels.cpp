@@ -240,7 +240,7 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.background = std::max(loaded.background, offset);
     if (loaded.background_error) {
         const double light = loaded.mean - loaded.background;
-        loaded.background_error = std::max(*loaded.background_error, regions::noticeable * light);
+        loaded.background_error = std::hypot(*loaded.background_error, regions::noticeable * light);
     }
 }
 

@@ -31,7 +31,9 @@ constexpr const char* if_known = " if it is known";
 
 /// Warns of the volume whose background is the most doubtful for haze.
 void warn_of_haze(const Reports& volumes, Warnings& warnings) {
-    constexpr double noticeable = 0.1;  // share of the light
+    // A tenth of the light is the error of every coarse restoration; this is as much for the
+    // photons.
+    const double noticeable = std::hypot(0.1, 0.1);
     const auto most = std::max_element(volumes.begin(), volumes.end(),
                                        [](const DeconvolveReport& a, const DeconvolveReport& b) {
                                            return doubtful_light(a) < doubtful_light(b);

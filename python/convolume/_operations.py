@@ -26,6 +26,9 @@ from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, wh
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
 
+_NOT_SEARCHED_IN_BLOCKS: Mapping[str, Any] = {"no_data": "off", "hot_pixels": "off", "saturation": None}
+"""Options of deconvolution that would find other pixels in neighboring blocks, and their values in blocks."""
+
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
 
 
@@ -272,7 +275,12 @@ class Deconvolution(Operation):
         self.dtype = result_type(dtype, "float32")
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
-        self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **options}
+        for name in _NOT_SEARCHED_IN_BLOCKS.keys() & options.keys():
+            if options[name] == "auto":
+                raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
+                                      "give a value")
+        self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **_NOT_SEARCHED_IN_BLOCKS,
+                        **options}
         unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()
         if unknown:
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
@@ -309,7 +317,9 @@ class Deconvolution(Operation):
 
     def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
         sample = sample_of(0)
-        options = self._fixed_options()
+        # The sample is searched for pixels that hold no light, which would be taken for a background.
+        options = {name: value for name, value in self.options.items()
+                   if name not in _NOT_SEARCHED_IN_BLOCKS or value not in ("off", None)}
         ends_by_itself = self._ends_by_itself()
         if not ends_by_itself:
             options["iterations"] = 1  # levels are those of the image
@@ -323,14 +333,6 @@ class Deconvolution(Operation):
         if ends_by_itself:
             found["iterations"] = max(1, int(report["iterations"]))
         return found
-
-    def _fixed_options(self) -> dict[str, Any]:
-        """Returns the options without a search for missing pixels, of which neighboring blocks could find others."""
-        no_data = self.options.get("no_data", "auto")
-        saturation = self.options.get("saturation", "auto")
-        return {**self.options, "hot_pixels": "off",
-                "no_data": "off" if no_data == "auto" else no_data,
-                "saturation": None if saturation == "auto" else saturation}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         self.options.update(found)
@@ -352,7 +354,7 @@ class Deconvolution(Operation):
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         with without_warnings():  # the shape of a block says nothing about the image
             made: Deconvolver = self._plans.plan(
-                tuple(shape), lambda: Deconvolver(shape, self.psf, **self._fixed_options(), **self._plans.run))
+                tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
         return made
 
     def __call__(self, samples: BlockSamples) -> BlockResult:

@@ -163,6 +163,19 @@ def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
     assert_close(convolume.open(tmp_path / "b.zarr"), whole, 0.01)
     with pytest.raises(ValueError, match="rlgc"):
         convolume.process(image, tmp_path / "c.zarr", "deconvolve", kernel=psf, method="rlgc")
+    with pytest.raises(ValueError, match="could find other pixels by hot_pixels='auto'"):
+        convolume.process(image, tmp_path / "c.zarr", "deconvolve", kernel=psf, hot_pixels="auto")
+
+
+def test_a_box_without_data_tells_no_background(tmp_path, recorded):
+    image, psf = recorded
+    found = []
+    for name in "whole", "box":
+        convolume.process(image, tmp_path / f"{name}.zarr", "deconvolve", kernel=psf, iterations=1, device="cpu",
+                          chunks=(12, 16, 16), shards=(12, 48, 48), block=(12, 48, 48))
+        found.append(json.loads((tmp_path / f"{name}.zarr/.convolume/manifest.json").read_text())["found"])
+        image[4:8, 10:30, 20:60] = 0
+    assert abs(found[1]["background"] - found[0]["background"]) < 0.1 * found[0]["background"]
 
 
 def test_functions(tmp_path, source, image):
