@@ -38,13 +38,15 @@ class Layout:
             raise InvalidArgument("levels is 1 at least: the image itself")
 
     def resolved(self, shape: Triple, sample_bytes: int) -> tuple[Triple, Triple]:
-        """Returns the Zarr chunks and the shards of the finest level."""
+        """Returns the Zarr chunks and the shards of the finest level. None reaches further beyond the image than
+        whole chunks must: a chunk is in memory as a whole."""
         chunks = default_chunks(shape, sample_bytes) if self.chunks is None else triple(self.chunks, "a chunk")
-        if self.shards is not None:
-            shards = triple(self.shards, "a shard")
-            if any(s % c for s, c in zip(shards, chunks)):
-                raise InvalidArgument(f"a shard of {shards} is not made of whole chunks of {chunks}")
-            return chunks, shards
+        shards = None if self.shards is None else triple(self.shards, "a shard")
+        if shards is not None and any(s % c for s, c in zip(shards, chunks)):
+            raise InvalidArgument(f"a shard of {shards} is not made of whole chunks of {chunks}")
+        chunks = triple([min(c, n) for c, n in zip(chunks, shape)], "a chunk")
+        if shards is not None:
+            return chunks, triple([min(s, -(-n // c) * c) for s, c, n in zip(shards, chunks, shape)], "a shard")
         if self.zarr_format == 2:
             return chunks, chunks
         return chunks, default_shards(shape, chunks, sample_bytes, self.shard_bytes)
