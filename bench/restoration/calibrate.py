@@ -65,6 +65,12 @@ def constants_of(text):
             comment = []
 
 
+def values_of(group):
+    """Returns the constants of a group that are written as numbers, by their names."""
+    found = constants_of((ROOT / HEADER).read_text(encoding="utf-8"))
+    return {name: float(value) for own, _, name, value in found if own == group and re.fullmatch(r"[0-9.e-]+", value)}
+
+
 def rewrite(text):
     """Returns the header with constants of VARIED that the environment can change."""
     lines, group = [], ""
@@ -82,7 +88,8 @@ def rewrite(text):
 def build(folder):
     """Builds the command with constants that vary, and returns its path."""
     source = folder / "source"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    tracked = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                             capture_output=True, text=True).stdout
     for name in tracked.split("\0"):
         if not name or not (ROOT / name).is_file():
             continue

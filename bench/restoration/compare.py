@@ -61,13 +61,13 @@ class Command:
         return np.load(self.folder / "x.npy"), seconds, json.loads(text)["report"]["volumes"][0]["iterations"]
 
 
-def best_of_all(command, recording, runs):
+def best_of_all(command, recording, runs, options=()):
     """Returns the best PSNR of all estimates that the runs keep, with and without a coarse start, and its number of
-    iterations. `runs` are numbers of iterations, and the distances of the estimates."""
+    iterations. `runs` are numbers of iterations, and the distances of the estimates; `options` hold for all."""
     best = (-np.inf, "")
     for coarse in ([], ["--coarse-start=20"]):
         for iterations, every in runs:
-            command.restore("--iterations", iterations, "--dump-every", every, *coarse)
+            command.restore("--iterations", iterations, "--dump-every", every, *coarse, *options)
             for path in command.folder.glob("x.iter*.npy"):
                 name = f"{int(path.name[6:9])}{' coarse' if coarse else ''}"
                 best = max(best, (recordings.psnr(recording.truth, np.load(path)), name))

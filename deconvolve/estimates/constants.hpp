@@ -50,22 +50,9 @@ inline constexpr double judged_share = 0.5;
 /// in both halves.
 inline constexpr double most_misfit = 0.15;
 inline constexpr double most_lasting = 0.4;
-/// Factor from the number of iterations after which halves are nearest to the best number for all
-/// photons, which have less noise: of a PSF without haze, and what is added for the share of haze
-/// in a PSF's light. With much haze, iterations restore detail for longer, and too many cost less.
-/// For single planes, the number of halves is best.
-inline constexpr double from_half_to_all = 1.25;
-inline constexpr double more_with_haze = 0.4;
-/// Range of the least distance of halves, relative to the reference, that is that of bright threads
-/// if more iterations than the first reference's lead to it. Many iterations on the finest coarse
-/// image then restore noise that stays: it gets usual_coarse_start at most, and the image more
-/// iterations by a factor. This holds for Richardson–Lucy alone: with total variation, halves of
-/// thick objects come as near.
-inline constexpr double least_distance_of_threads = 0.25, most_distance_of_threads = 0.4;
-inline constexpr double more_of_threads = 1.2;
-/// Such a distance below which the object consists of so bright points that noise of any coarse
-/// start stays.
-inline constexpr double most_distance_of_bright_points = 0.055;
+/// Factor from the number of iterations after which halves are nearest to that of all photons: as
+/// many times as these have less noise, √2. For single planes, the number of halves is best.
+inline constexpr double from_half_to_all = 1.4142135623730951;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 inline constexpr int least_patience = 4;
 inline constexpr double patience_share = 0.15;
@@ -110,7 +97,6 @@ inline constexpr float least_weight = 1e-2F;
 /// would otherwise be smaller than a coarse pixel.
 inline constexpr index_t coarse_pixels = 1 << 15;
 inline constexpr index_t fine_for_coarse = 1 << 10;
-inline constexpr index_t least_coarse_extent = 16;
 
 }  // namespace haze
 
@@ -121,7 +107,6 @@ namespace regions {
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
 /// mean. A region has at least as many pixels.
 inline constexpr index_t edge = 16;
-inline constexpr index_t least_pixels = 16;
 /// Pixels of strips, and levels, beyond which an image is sampled; levels below which they are of
 /// single pixels; pixels of a level at most.
 inline constexpr index_t enough_pixels = 1 << 22;
@@ -175,7 +160,7 @@ namespace no_data {
 /// repeats a value so often once in two thousand pixels: the sum of the 8th powers of the values'
 /// probabilities.
 inline constexpr index_t least_run = 8;
-/// Most pixels of a margin.
+/// Pixels from an edge before which a margin must end.
 inline constexpr index_t most_margin = 8;
 /// Pixels of a plane, of a row or a column, and steps and values of a plane that are looked at.
 inline constexpr index_t samples = 4096, enough_of_line = 128;

@@ -28,7 +28,7 @@ Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
         const index_t extent = problem.image[axis];
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
         coarsening.halved[static_cast<std::size_t>(axis)] =
-            extent >= 2 * haze::least_coarse_extent && fits;
+            extent >= 2 * coarsening::least_extent && fits;
     }
     return coarsening;
 }

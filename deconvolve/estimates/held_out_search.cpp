@@ -12,7 +12,6 @@
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/estimates/constants.hpp"
-#include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/photons.hpp"
 
 namespace convolume::deconvolve {
@@ -107,8 +106,6 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       iterations_(*whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
-      from_half_to_all_(
-          is_plane_ ? 1 : search::from_half_to_all + search::more_with_haze * share_of_haze(whole)),
       brightest_(whole.image, problem_.image, threads) {}
 
 std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& whole,
@@ -161,7 +158,6 @@ double HeldOutSearch::share_of_time() const {
 struct HeldOutSearch::Stage {
     int best = 1;            ///< number of iterations after which the halves are nearest
     int searched = 0;        ///< number of iterations done
-    double distance = 0;     ///< least distance of the halves, relative to the reference
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
 
@@ -171,10 +167,9 @@ struct HeldOutSearch::Stage {
 };
 
 struct HeldOutSearch::Nearest {
-    int iterations = 1;   ///< number of iterations on a half
-    int searched = 0;     ///< number of iterations of all stages
-    double distance = 0;  ///< distance of the halves then, relative to the reference
-    bool grows = true;    ///< whether all photons bear more iterations than a half
+    int iterations = 1;  ///< number of iterations on a half
+    int searched = 0;    ///< number of iterations of all stages
+    bool grows = true;   ///< whether all photons bear more iterations than a half
 };
 
 /// Numbers of iterations of one reference after another.
@@ -234,8 +229,6 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         report(iteration, 0);
     };
     execute(0, reference.view(), own, 0, 0.5);
-    // The estimate is still 0.
-    const double size = squared_distance(estimate, reference, threads_);
     double least = std::numeric_limits<double>::infinity();
     own.reads_every = 1;
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
@@ -254,7 +247,6 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         execute(1, {}, own, 0.5, 1);
     } catch (const SearchEnded&) {
     }
-    if (size > 0) stage.distance = std::sqrt(least / size);
     return stage;
 }
 
@@ -271,7 +263,6 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
         done = (1 + done) / 2;
         nearest.searched += stage.searched;
         nearest.iterations = stage.best;
-        nearest.distance = stage.distance;
         if (stage.best <= search::judged_share * most) return nearest;
         nearest.grows = stage.fits();
         if (!nearest.grows || most == references.limit()) return nearest;
@@ -279,23 +270,8 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
 }
 
 int HeldOutSearch::of_all(const Nearest& nearest, int limit) const {
-    const double factor = nearest.grows ? from_half_to_all_ : 1;
+    const double factor = nearest.grows && !is_plane_ ? search::from_half_to_all : 1;
     return std::min(limit, static_cast<int>(std::lround(factor * nearest.iterations)));
-}
-
-void HeldOutSearch::adapt_to_thin_objects(const Nearest& nearest, Found& found) const {
-    const bool is_plain = problem_.options.method == DeconvolveMethod::richardson_lucy;
-    if (!is_plain || is_plane_ || found.coarse.empty() || !nearest.grows ||
-        nearest.iterations <= search::first_reference)
-        return;
-    if (nearest.distance < search::most_distance_of_bright_points) {
-        found.coarse.clear();
-    } else if (nearest.distance >= search::least_distance_of_threads &&
-               nearest.distance < search::most_distance_of_threads) {
-        found.coarse.front() = std::min(found.coarse.front(), usual_coarse_start);
-        const double more = search::more_of_threads * found.iterations;
-        found.iterations = std::min(iterations_, static_cast<int>(std::lround(more)));
-    }
 }
 
 std::vector<int> HeldOutSearch::search_coarsely(CoarseStart& start,
@@ -338,7 +314,6 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
                                          {is_plane_, coarser, iterations_}, run, context);
     found.searched = nearest.searched;
     found.iterations = of_all(nearest, iterations_);
-    adapt_to_thin_objects(nearest, found);
     return found;
 }
 

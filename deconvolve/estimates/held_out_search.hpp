@@ -78,17 +78,13 @@ class HeldOutSearch {
                                      const ExecutionContext& context);
     /// Returns the number of iterations for all photons, at most `limit`.
     int of_all(const Nearest& nearest, int limit) const;
-    /// Changes the numbers of iterations for threads and points that are bright: noise of their
-    /// coarse start would stay.
-    void adapt_to_thin_objects(const Nearest& nearest, Found& found) const;
 
     Shape3 whole_object_;
     DeconvolutionProblem problem_;
     int threads_;
-    int iterations_;           ///< largest number of iterations
-    PixelBounds bounds_;       ///< those of the image
-    bool is_plane_;            ///< whether the image has one plane
-    double from_half_to_all_;  ///< factor from the number for halves to that for all
+    int iterations_;      ///< largest number of iterations
+    PixelBounds bounds_;  ///< those of the image
+    bool is_plane_;       ///< whether the image has one plane
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
     BrightestPart brightest_;

@@ -113,7 +113,7 @@ RegionRange range_of_regions(const Strips& strips, double level, double saturati
 Strips::Strips(const Shape3& image) {
     height = std::min(regions::edge, image.y);
     stride = height * std::max<index_t>(1, element_count(image) / regions::enough_pixels);
-    if (height * std::min(regions::edge, image.x) >= regions::least_pixels)
+    if (height * std::min(regions::edge, image.x) >= regions::edge)
         count = (image.y - height) / stride + 1;
 }
 

@@ -165,10 +165,10 @@ struct DeconvolveOptions {
     /// the photons of the image's brightest part at random into two halves. It restores one half by
     /// 80 iterations, and more if the number turns out to be near 80 and the model fits. It finds
     /// after how many iterations the other half's estimate is nearest to that. The whole image then
-    /// takes 25 to 65 % more, the more the wider the PSF's haze. A single plane has 25 iterations
-    /// in place of 80, and takes the number of the halves. DeviceDeconvolver sets one photon in
-    /// eight apart, and takes the number after which the others predict these best.
-    /// For all methods but nnls and wiener, and not together with `stop`.
+    /// takes √2 times as many. A single plane has 25 iterations in place of 80, and takes the
+    /// number of the halves. DeviceDeconvolver sets one photon in eight apart, and takes the number
+    /// after which the others predict these best. For all methods but nnls and wiener, and not
+    /// together with `stop`.
     bool hold_out = false;
     /// Photons for each unit of the image, by which photons are drawn, for hold_out, splits and
     /// rlgc, and counted for the weight of rl-tv. Whole photons are drawn one by one; the remaining
@@ -337,8 +337,8 @@ struct DeconvolveReport {
     /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
-    /// How far the right background may be from an estimated one, at least a tenth of `light`: the
-    /// range held the right one in 81 % of eighty recordings (bench/restoration/light.py). Not set
+    /// How far the right background may be from an estimated one, at least a tenth of `light`
+    /// (bench/restoration/light.py measures how often such a range holds the right one). Not set
     /// if the background was given, or is 0 because nothing tells it.
     std::optional<double> background_error;
     bool is_under_haze = false;  ///< whether haze over the whole image hides the background
