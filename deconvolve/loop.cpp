@@ -119,7 +119,10 @@ IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem
                          const LoadedImage& image, float held_out_share,
                          IterationProgress& progress, int iterations) {
     executor.begin(image, held_out_share);
-    return IterationLoop(executor, problem, image, held_out_share, progress, iterations).run();
+    IterationOutcome outcome =
+        IterationLoop(executor, problem, image, held_out_share, progress, iterations).run();
+    outcome.report.roughness = roughness_of(problem, image);
+    return outcome;
 }
 
 namespace {
@@ -220,7 +223,8 @@ struct SearchContext {
     TimelineRow row;
 };
 
-// Finds the number of iterations in a part of the image, then takes as many on the whole image.
+// Finds the number of iterations, or the weight of a roughness, in a part of the image, and takes
+// it for the whole image.
 IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem& problem,
                                   const LoadedImage& image, CallerImages& images,
                                   StartPreparation& preparation, IterationProgress& progress,
@@ -258,7 +262,8 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
     }
     part = {};
     preparation.set_iterations(found.coarse);
-    const LoadedImage all = preparation.prepare(image, 0, progress, share, 1, found.iterations);
+    LoadedImage all = preparation.prepare(image, 0, progress, share, 1, found.iterations);
+    all.roughness = found.roughness;
     IterationOutcome outcome = iterate(executor, problem, all, 0, progress, found.iterations);
     outcome.report.searched = found.searched;
     return outcome;
@@ -333,9 +338,11 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     {
         const PhaseTimer timer = of_iterations.time_work();
         const int most = *problem.options.iterations;
-        if (loaded.is_filtered && (images.search() != nullptr || problem.options.hold_out))
+        // Pixels that share their noise have no photons that predict others.
+        const bool searches = images.search() != nullptr || problem.options.hold_out;
+        if (loaded.is_filtered && searches && !problem.traits.stops_by_residual)
             outcome = iterate_filtered(executor, problem, loaded, preparation, progress);
-        else if (images.search() != nullptr)
+        else if (images.search() != nullptr && !loaded.is_filtered)
             outcome = iterate_searched(executor, problem, loaded, images, preparation, progress,
                                        {context, run_options, besides});
         else if (problem.options.hold_out)

@@ -49,6 +49,7 @@
 #include "convolume/error.hpp"
 #include "core/short_float.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/roughness.hpp"
 #include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
@@ -75,24 +76,37 @@ enum class ArrayRole {
 };
 inline constexpr std::size_t array_roles = static_cast<std::size_t>(ArrayRole::product) + 1;
 
+/// Penalty of a method's steps, for which they read the voxels beside each voxel.
+enum class NeighborPenalty {
+    none,
+    variation,  ///< total variation (variation.hpp)
+    roughness,  ///< Good's roughness (roughness.hpp)
+};
+
 /// Arrays and abilities that a method needs. Executors and placement decide by these.
 struct MethodTraits {
     /// Pixels count photons: negative pixels are read as 0, saturated ones may be left out, and
     /// some photons may be held out.
     bool counts_photons = true;
-    bool fits_passes = false;     ///< that of the method's struct, see above
-    bool uses_neighbors = false;  ///< whether steps read the voxels beside each voxel
-    bool has_unmatched = false;   ///< whether the first steps use another back projector
+    bool fits_passes = false;  ///< that of the method's struct, see above
+    NeighborPenalty penalty = NeighborPenalty::none;
+    bool has_unmatched = false;  ///< whether the first steps use another back projector
     /// Whether the method is conjugate gradients, with arrays of its own and without weights.
     bool solves_system = false;
     bool keeps_previous = false;  ///< whether steps need the estimate before the newest one
     bool keeps_change = false;    ///< whether steps keep the change that they add to their point
     /// Whether each iteration divides the photons, and projects two images back.
     bool draws_halves = false;
-    bool starts_coarsely = false;  ///< whether iterations may start on coarser images
-    int projections = 1;           ///< number of pairs of blur() and blur_back() in an iteration
+    bool starts_coarsely = false;    ///< whether iterations may start on coarser images
+    bool stops_by_residual = false;  ///< whether DeconvolveOptions::stop is that of a residual
+    int projections = 1;             ///< number of pairs of blur() and blur_back() in an iteration
     /// Number of iterations if it is left open and no search finds it.
     int usual_iterations = numbers::usual_iterations;
+
+    bool penalizes_variation() const { return penalty == NeighborPenalty::variation; }
+    bool penalizes_roughness() const { return penalty == NeighborPenalty::roughness; }
+    /// Whether walks can carry out the iterations. They keep no neighbors for a roughness.
+    bool fits_walks() const { return !penalizes_roughness(); }
 };
 
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.
@@ -156,6 +170,7 @@ struct StepSettings {
     PhotonScale photons;
     float tv_weight = 0;
     TotalVariation variation;
+    Roughness roughness;
     float noise_to_signal = 0;
 };
 

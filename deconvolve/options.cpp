@@ -83,7 +83,8 @@ deconvolve::MethodTraits deconvolve::traits_of(const DeconvolveOptions& options)
 
 bool uses_gain(const DeconvolveOptions& options) {
     const deconvolve::MethodTraits traits = deconvolve::traits_of(options);
-    const bool chooses_weight = traits.uses_neighbors && !options.tv_weight;
+    const bool chooses_weight = (traits.penalizes_variation() && !options.tv_weight) ||
+                                (traits.penalizes_roughness() && !options.roughness);
     return resolved(options, 1).hold_out || options.splits != 0 || chooses_weight ||
            traits.draws_halves || options.read_noise > 0;
 }

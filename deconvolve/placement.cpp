@@ -52,7 +52,7 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
             throw;
         }
     } catch (const OutOfMemory& error) {
-        if (!problem.options.has_pixel_weights)
+        if (problem.traits.fits_walks() && !problem.options.has_pixel_weights)
             if (auto runner = device.walks(problem, *gpus, error.what())) return runner;
         throw;
     }

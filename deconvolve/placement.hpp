@@ -43,7 +43,7 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
 /// Whether passes along x can compute the method's ratios and steps, which then depend on one voxel
 /// each.
 inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
-    return problem.traits.fits_passes && !problem.traits.uses_neighbors &&
+    return problem.traits.fits_passes && problem.traits.penalty == NeighborPenalty::none &&
            !problem.options.has_pixel_weights;
 }
 

@@ -44,6 +44,7 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
                                       ", but counts of photons start at 0: add a constant to "
                                       "the image and to it"));
     if (options.tv_weight) check_number("weight of the total variation", *options.tv_weight, true);
+    if (options.roughness) check_number("weight of the roughness", *options.roughness, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     check_number("consensus", options.consensus, true);
     if (options.saturation && !std::isfinite(*options.saturation))
@@ -63,6 +64,10 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
             message(to_string(options.method),
                     " has no photons to hold out: choose another method, or end it by its ",
                     traits.solves_system ? "residual" : "misfit", " (stop)"));
+    if (options.hold_out && traits.stops_by_residual)
+        throw InvalidArgument(message(to_string(options.method),
+                                      " iterates until it has converged, for which no photons are "
+                                      "held out: give the residual to stop at as a number"));
     if (options.hold_out && options.stop)
         throw InvalidArgument(
             "iterations end by held-out photons or by a stop criterion: choose "
@@ -203,7 +208,7 @@ void check_unused(const DeconvolveOptions& options) {
         throw InvalidArgument(sentence(
             "nothing uses ", OptionName{"gain"},
             ": it is for a search for the number of iterations, the uncertainty, rlgc, and rl-tv "
-            "without a weight; leave it out"));
+            "and map without a weight; leave it out"));
     if (options.seed != preset.seed && options.splits == 0)
         throw InvalidArgument(sentence(OptionName{"seed"},
                                        " is that of the uncertainty, which is not estimated: leave "
@@ -226,7 +231,7 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
         center = center_index({}, psf);
     }
     problem.options.center = {KernelCenter::Kind::explicit_, center};
-    if (problem.traits.uses_neighbors && problem.has_light)
+    if (problem.traits.penalizes_variation() && problem.has_light)
         problem.squared_taps = squared_taps_of(problem.psf);
     if (problem.traits.has_unmatched && problem.psf_sum > 0)
         problem.unmatched = visit_method(options.method, [&](auto method) {

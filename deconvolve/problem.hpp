@@ -63,10 +63,11 @@ struct DeconvolutionProblem {
     bool draws_photons() const {
         return options.hold_out || searches_in_part || traits.draws_halves;
     }
-    bool chooses_tv_weight() const { return traits.uses_neighbors && !options.tv_weight; }
+    bool chooses_tv_weight() const { return traits.penalizes_variation() && !options.tv_weight; }
+    bool chooses_roughness() const { return traits.penalizes_roughness() && !options.roughness; }
     bool needs_photons() const {
-        return draws_photons() || chooses_tv_weight() || options.splits > 0 ||
-               options.read_noise > 0;
+        return draws_photons() || chooses_tv_weight() || chooses_roughness() ||
+               options.splits > 0 || options.read_noise > 0;
     }
     /// Whether the scale of photons comes from the image's pixels.
     bool estimates_photons() const {

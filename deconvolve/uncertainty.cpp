@@ -109,12 +109,13 @@ class OptionsOfHalves {
         // Nothing but the number of iterations may end them: 0 is never reached.
         options.iterations = std::max(1, report.iterations);
         options.stop.reset();
-        if (problem.traits.solves_system) options.stop = 0;
+        if (problem.traits.stops_by_residual) options.stop = 0;
         options.consensus = 0;
         options.background = report.background;
         // Twice the value of a half: gain and offset follow from gain (value / 2 - offset / 2).
         set_photons(options, {report.photons.gain / 2, report.photons.offset});
-        if (problem.traits.uses_neighbors) options.tv_weight = report.tv_weight;
+        if (problem.traits.penalizes_variation()) options.tv_weight = report.tv_weight;
+        if (problem.traits.penalizes_roughness()) options.roughness = report.roughness;
         if (options.saturation) problem.set_bounds(encoded_bounds());
     }
     ~OptionsOfHalves() {

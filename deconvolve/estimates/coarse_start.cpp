@@ -289,7 +289,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     // Gradients are divided by the shortest edge of a voxel: this keeps the penalty of an object.
     coarse.tv_scale = fine.tv_scale * least_length(size) / least_length(options.voxel);
     if (options.tv_weight) *options.tv_weight *= least_length(size) / least_length(options.voxel);
-    if (coarse.traits.uses_neighbors) coarse.squared_taps = squared_taps_of(coarse.psf);
+    if (coarse.traits.penalizes_variation()) coarse.squared_taps = squared_taps_of(coarse.psf);
     coarse.reserved_host_bytes = fine.reserved_host_bytes;
     return coarse;
 }

@@ -14,6 +14,11 @@ namespace numbers {
 inline constexpr int usual_iterations = 30;
 /// Largest number of a search. Few recordings gain from more (compare.py --most).
 inline constexpr int most_searched = 200;
+/// Largest number of a method that iterates until it has converged, and the residual at which it
+/// has: the share of the light that a step without a prior would still move. A smaller one changes
+/// no restored scene visibly (bench/restoration/light.py --method map --stop 1e-4).
+inline constexpr int most_converging = 300;
+inline constexpr double converged_residual = 5e-4;
 
 }  // namespace numbers
 
@@ -73,6 +78,21 @@ inline constexpr int patience = 4;
 inline constexpr double least_gain = 3e-5;
 
 }  // namespace prediction
+
+/// The search for the weight of a roughness. Principles give these numbers: predictions with
+/// weights of a factor differ by more than chance, and a parabola is a good approximation between
+/// them.
+namespace weights {
+
+/// The first weight, relative to 1 / photons: the second one is that for which √x of bright
+/// neighbors differs by about as much as it is. Factor from one weight to the next, and the largest
+/// number of steps in either direction.
+inline constexpr double first_over_photons = 4, factor = 4;
+inline constexpr int most_steps = 8;
+/// Residual at which restorations of the search end: each starts from the last one.
+inline constexpr double searched_residual = 2e-3;
+
+}  // namespace weights
 
 /// The background of images without a dark region. bench/restoration/light.py measures the levels
 /// that it finds, on kinds of specimens and microscopes that these numbers were not chosen by.

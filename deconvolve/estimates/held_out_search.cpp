@@ -13,6 +13,7 @@
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/estimates/roughness_search.hpp"
 
 namespace convolume::deconvolve {
 
@@ -112,7 +113,7 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
                                                    const ConstImageView& psf,
                                                    const DeconvolveOptions& options, int threads,
                                                    const MakeRunner& make_runner) {
-    if (!whole.options.hold_out) return {};
+    if (!whole.options.hold_out && !whole.chooses_roughness()) return {};
     const Shape3 part = part_of(whole.image);
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
@@ -309,6 +310,18 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
                                        photons.gain, context);
     problem_.options.background = image.background;
     set_photons(problem_.options, photons);
+    if (problem_.traits.penalizes_roughness()) {
+        const double bright = photons.gain * image.bright_level;
+        found.iterations = iterations_;
+        if (!(bright > 0)) return found;
+        const FoundRoughness weight =
+            find_roughness({problem_, *runner_, coarse_.get()}, divided.halves,
+                           weights::first_over_photons / bright, run, context);
+        // All photons have half the relative variance of a half.
+        found.roughness = weight.weight / 2;
+        found.searched = weight.searched;
+        return found;
+    }
     const int coarser = found.coarse.empty() ? 0 : *coarse_->level().problem.options.iterations;
     const Nearest nearest = find_nearest({problem_, *runner_, coarse_.get()}, divided.halves,
                                          {is_plane_, coarser, iterations_}, run, context);

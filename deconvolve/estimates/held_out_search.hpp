@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The search for the number of iterations, on a part of the image. The photons of the part are
+// The search for the number of iterations, or for the weight of a roughness (roughness_search.hpp),
+// on a part of the image. The photons of the part are
 // divided at random into two halves, which record the same object with independent noise. One half
 // is restored by many iterations: the reference. Iterations on the other half come closer to the
 // reference while they restore the object, and move away from it when they restore their own noise.
@@ -48,6 +49,7 @@ class HeldOutSearch {
         int iterations = 0;       ///< on the image itself
         std::vector<int> coarse;  ///< on coarser images, the finest first; empty: no coarse start
         int searched = 0;         ///< number of iterations on the part that the search took
+        std::optional<double> roughness{};  ///< weight of the roughness, if the search is for it
     };
 
     /// Iterates on the halves of a part: on its coarser images, from the coarsest on, then on

@@ -35,6 +35,7 @@ struct LoadedImage {
     bool has_gain = false;               ///< DeconvolveReport::has_gain
     bool is_filtered = false;            ///< DeconvolveReport::is_filtered
     std::optional<double> offset_error;  ///< DeconvolveReport::offset_error
+    std::optional<double> roughness;     ///< weight of the roughness that a search found
     /// Writes the caller's initial estimate, with `outside` around it. Empty if the caller gave
     /// none.
     std::function<void(float outside)> load_start;

@@ -133,7 +133,7 @@ inline richardson_lucy::PixelModel model_of(const LoadedImage& image) {
 /// Returns the weight of the total variation: as given, or as large as the noise of a correction
 /// (DeconvolveOptions::tv_weight). It is 0 if the method has none.
 inline double tv_weight_of(const DeconvolutionProblem& problem, const LoadedImage& image) {
-    if (!problem.traits.uses_neighbors) return 0;
+    if (!problem.traits.penalizes_variation()) return 0;
     if (problem.options.tv_weight) return *problem.options.tv_weight;
     const double photons = image.photons.gain * image.bright_level;
     return photons > 0 ? problem.tv_scale * std::sqrt(problem.squared_taps / photons) : 0;
@@ -152,6 +152,28 @@ inline TotalVariation variation_of(const DeconvolutionProblem& problem, const Lo
         std::max(static_cast<float>(share * static_cast<double>(mean_at_start(image))), 1e-15F);
     return variation;
 }
+/// Returns the weight of the roughness: as given, or as a search found it, or else 1 / N, where N
+/// is the number of photons in bright voxels (DeconvolveOptions::roughness). It is 0 if the method
+/// has none.
+inline double roughness_of(const DeconvolutionProblem& problem, const LoadedImage& image) {
+    if (!problem.traits.penalizes_roughness()) return 0;
+    if (problem.options.roughness) return *problem.options.roughness;
+    if (image.roughness) return *image.roughness;
+    const double photons = image.photons.gain * image.bright_level;
+    return photons > 0 ? 1 / photons : 0;
+}
+inline Roughness pair_weights_of(const DeconvolutionProblem& problem, const LoadedImage& image) {
+    Roughness roughness;
+    const VoxelSize& size = problem.options.voxel;
+    const double least = std::min({size.z_um, size.y_um, size.x_um});
+    const double weight = roughness_of(problem, image);
+    for (int axis = 0; axis < 3; ++axis) {
+        const double per_step = least / size[axis];
+        roughness.extent[axis] = problem.object[axis];
+        roughness.pair_weight[axis] = static_cast<float>(weight * per_step * per_step);
+    }
+    return roughness;
+}
 inline StepSettings settings_of(const DeconvolutionProblem& problem, const LoadedImage& image,
                                 float held_out_share) {
     return {model_of(image),
@@ -159,6 +181,7 @@ inline StepSettings settings_of(const DeconvolutionProblem& problem, const Loade
             image.photons,
             static_cast<float>(tv_weight_of(problem, image)),
             variation_of(problem, image),
+            pair_weights_of(problem, image),
             static_cast<float>(problem.options.noise_to_signal)};
 }
 

@@ -44,7 +44,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
         weights = ring(z.object - (planes_alike.last - planes_alike.first), bytes.weights);
         weights.equal_planes = planes_alike;
     }
-    const bool smooth = problem.traits.uses_neighbors;
+    const bool smooth = problem.traits.penalizes_variation();
     divisors = ring(depth, if_any(smooth));
     neighborhood = ring(depth + 2, if_any(smooth));
     residuals = ring(2 * depth, bytes.residual);

@@ -140,7 +140,7 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
     const int device = choice.devices.front();
     const index_t chained = problem.traits.projections;
     // A total variation reads the voxels beside each voxel.
-    const index_t least_taps = problem.traits.uses_neighbors ? 2 : 1;
+    const index_t least_taps = problem.traits.penalizes_variation() ? 2 : 1;
     const auto most = [&](const PairAxis& axis) {
         return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
     };
@@ -169,7 +169,7 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
 WalkPlan choose_walk(const DeconvolutionProblem& problem, index_t limit,
                      const DeviceChoice& choice) {
     // A total variation reads the plane behind each plane.
-    const index_t least_taps_z = problem.traits.uses_neighbors ? 2 : 1;
+    const index_t least_taps_z = problem.traits.penalizes_variation() ? 2 : 1;
     WalkPlan whole;
     if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
         whole = walk_whole_planes(problem, *axes, limit, choice);

@@ -22,7 +22,7 @@ struct RichardsonLucyTv {
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits = ScaledHeavyBall::traits(options);
         traits.keeps_previous = is_accelerated(options);
-        traits.uses_neighbors = options.tv_weight.value_or(1) > 0;
+        if (options.tv_weight.value_or(1) > 0) traits.penalty = NeighborPenalty::variation;
         return traits;
     }
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,

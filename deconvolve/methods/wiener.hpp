@@ -68,6 +68,7 @@ struct Wiener {
         MethodTraits traits;
         traits.counts_photons = false;
         traits.solves_system = true;
+        traits.stops_by_residual = true;
         return traits;
     }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/estimates/roughness_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "deconvolve/caller_images.hpp"
+#include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/loop.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+/// Restores the halves with one weight after another.
+class HalfRestorations {
+  public:
+    HalfRestorations(const RestoredLevel& level, const std::array<Volume, 2>& halves,
+                     const DeconvolveRun& run, const ExecutionContext& context)
+        : level_(level),
+          halves_(halves),
+          run_(run),
+          context_(context),
+          iterations_(*level.problem.options.iterations) {}
+
+    void restore(std::size_t half, double weight) {
+        DeconvolveOptions& options = level_.problem.options;
+        options.roughness = weight;
+        options.stop = weights::searched_residual;
+        options.iterations = iterations_;
+        DeconvolveRun own;
+        Volume& estimate = estimates_[half];
+        own.start = run_.start;
+        if (estimate.bytes() == 0)
+            estimate = Volume(level_.problem.object, PixelType::float32);
+        else
+            own.start = std::as_const(estimate).view();
+        own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+            read(estimate.view());
+            report(iteration);
+        };
+        execute(half, own);
+    }
+    /// Returns the misfit of the second half to the first one's estimate: an iteration tells that
+    /// of the estimate that it starts from.
+    double misfit() {
+        double found = 0;
+        level_.problem.options.iterations = 1;
+        DeconvolveRun own;
+        own.start = std::as_const(estimates_[0]).view();
+        own.reads_every = 0;
+        own.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+            found = -iteration.likelihood;
+            report(iteration);
+        };
+        execute(1, own);
+        return found;
+    }
+    /// Returns the sum of the squared differences of the estimates inside the image.
+    double squared_distance() const {
+        const Shape3& image = level_.problem.image;
+        const Index3& at = level_.problem.image_at;
+        const auto row = [&](std::size_t half, index_t z, index_t y) {
+            return &estimates_[half].view().at<float>(z + at.z, y + at.y, at.x);
+        };
+        double sum = 0;
+        for (index_t z = 0; z < image.z; ++z)
+            for (index_t y = 0; y < image.y; ++y) {
+                const float* const a = row(0, z, y);
+                const float* const b = row(1, z, y);
+                for (index_t x = 0; x < image.x; ++x) {
+                    const double difference = static_cast<double>(a[x]) - static_cast<double>(b[x]);
+                    sum += difference * difference;
+                }
+            }
+        return sum;
+    }
+    int searched() const { return searched_; }
+
+  private:
+    void execute(std::size_t half, const DeconvolveRun& run) {
+        HostImages images(halves_[half].view(), {}, {level_.start, nullptr});
+        const double from = done_;
+        done_ += (1 - done_) / 4;
+        level_.runner.execute(level_.problem, images, progress_between(context_, from, done_), run);
+    }
+    void report(Iteration iteration) {
+        ++searched_;
+        iteration.searching = true;
+        iteration.of = iterations_;
+        if (run_.on_iteration) run_.on_iteration(iteration, {});
+    }
+
+    RestoredLevel level_;
+    const std::array<Volume, 2>& halves_;
+    const DeconvolveRun& run_;
+    const ExecutionContext& context_;
+    int iterations_;
+    std::array<Volume, 2> estimates_;
+    double done_ = 0;
+    int searched_ = 0;
+};
+
+/// Values of a function at whole numbers of steps, around its lowest one.
+struct LowestStep {
+    int best = 0;
+    std::map<int, double> values;
+
+    /// Goes up from 0, or else down, while values fall.
+    template <class Function>
+    static LowestStep find(const Function& function) {
+        LowestStep found;
+        const auto value_at = [&](int step) {
+            const auto known = found.values.find(step);
+            return known != found.values.end() ? known->second
+                                               : found.values[step] = function(step);
+        };
+        for (const int direction : {1, -1})
+            while (std::abs(found.best) < weights::most_steps &&
+                   value_at(found.best + direction) < value_at(found.best))
+                found.best += direction;
+        return found;
+    }
+    /// Returns the minimum of the parabola through the lowest value and those beside it.
+    double interpolated() const {
+        const auto before = values.find(best - 1), after = values.find(best + 1);
+        if (before == values.end() || after == values.end()) return best;
+        const double slope = before->second - after->second;
+        const double curvature = before->second - 2 * values.at(best) + after->second;
+        return curvature > 0 ? best + std::clamp(slope / (2 * curvature), -0.5, 0.5) : best;
+    }
+};
+
+}  // namespace
+
+FoundRoughness find_roughness(const RestoredLevel& level, const std::array<Volume, 2>& halves,
+                              double first, const DeconvolveRun& run,
+                              const ExecutionContext& context) {
+    HalfRestorations restorations(level, halves, run, context);
+    const auto weight_of = [&](double step) { return first * std::pow(weights::factor, -step); };
+    const LowestStep predicted = LowestStep::find([&](int step) {
+        restorations.restore(0, weight_of(step));
+        return restorations.misfit();
+    });
+    const int reference = predicted.best + 1;
+    if (predicted.best < 0) restorations.restore(0, weight_of(reference));
+    const LowestStep nearest = LowestStep::find([&](int step) {
+        restorations.restore(1, weight_of(step));
+        return restorations.squared_distance();
+    });
+    return {weight_of(nearest.interpolated()), restorations.searched()};
+}
+
+}  // namespace convolume::deconvolve
