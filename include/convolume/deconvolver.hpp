@@ -88,6 +88,22 @@ enum class DeconvolveMethod {
     ///
     /// With a wrap boundary this is Wiener's filter for white noise.
     wiener,
+    /// "map", maximum a posteriori: the most probable object under Poisson noise and a prior by
+    /// which neighboring voxels i, j are alike, Good's roughness. It minimizes
+    ///
+    ///     Φ(x) = Σ [m − y + y log(y / m)] + w Σ s² (√xᵢ − √xⱼ)²,  m = A x + b
+    ///
+    /// w is `roughness`, and s the smallest edge of a voxel divided by the edge along the axis of
+    /// the two neighbors. Good and Gaskins, Biometrika 58:255 (1971); in microscopy Verveer and
+    /// Jovin, J. Opt. Soc. Am. A 14:1696 (1997). Φ is convex. Each step lowers it, by De Pierro's
+    /// separable bound, IEEE Trans. Med. Imaging 14:132 (1995). With p the starting point,
+    /// c = Aᵀ(y / (A p + b)), and W = w Σ s² and S = w Σ s² (√pᵢ + √pⱼ) over the neighbors of a
+    /// voxel:
+    ///
+    ///     √x ← (S + √(S² + 4 (Aᵀ1 + 2 W) p c)) / (2 (Aᵀ1 + 2 W))
+    ///
+    /// Iterations end by a residual (`stop`): the object does not depend on their number.
+    maximum_a_posteriori,
 };
 
 /// Acceleration of iterations by extrapolation.
@@ -97,6 +113,7 @@ enum class Acceleration {
     /// 10. A step is not extrapolated if that would make the estimate less probable. Steps of rl-tv
     /// are extrapolated as those of shb instead: the slope of a total variation changes its sign
     /// from step to step in flat regions, so that the last two steps do not tell how far to go.
+    /// Steps of map are extrapolated as those of nnls.
     biggs_andrews,
 };
 
@@ -121,7 +138,8 @@ struct PhotonScale {
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     /// Number of iterations. If not given, and `stop` is not either, a search finds it for the
-    /// methods that offer coarse_start, as with `hold_out`; else it is 30, or for wb `unmatched`.
+    /// methods that offer coarse_start, as with `hold_out`; else it is 30, for wb `unmatched`, and
+    /// for map, which ends by its residual, 300.
     std::optional<int> iterations;
     /// Acceleration, for all methods but shb, nnls and wiener.
     Acceleration acceleration = Acceleration::biggs_andrews;
@@ -170,8 +188,8 @@ struct DeconvolveOptions {
     double consensus = 0.55;
     int unmatched = 2;  ///< number of steps of wb with its back projector B
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction. For
-    /// wiener, ends when the residual is at most this value. If not given, `iterations` are done;
-    /// for wiener it is then 0.001.
+    /// wiener and map, ends when the residual is at most this value (Iteration::residual). If not
+    /// given, `iterations` are done; for wiener it is then 0.001, for map 0.0005.
     std::optional<double> stop;
     /// A search finds the number of iterations, which is at most `iterations`, or 200 if these are
     /// not given. Deconvolver divides
@@ -235,7 +253,8 @@ struct DepthPsf {
     std::optional<KernelCenter> center;  ///< if not given, DeconvolveOptions::center
 };
 
-/// Returns the name on the command line: "rl", "rl-tv", "shb", "wb", "rlgc", "nnls" or "wiener".
+/// Returns the name on the command line: "rl", "rl-tv", "shb", "wb", "rlgc", "nnls",
+/// "wiener" or "map".
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
@@ -278,7 +297,10 @@ struct Iteration {
     ///     −Σ [m − y + y log(y / m)],  m = A x + b
     double likelihood = 0;
     /// Relative residual in the L2 norm. For wiener it is that of the equation, for nnls that of
-    /// the image at the starting point of this iteration.
+    /// the image at the starting point of this iteration. For map it is what is left of the
+    /// optimality condition at the starting point p, relative to the light that reaches the image.
+    ///
+    ///     Σ |p ∂Φ/∂p| / Σ p Aᵀ1
     double residual = 0;
     bool searching = false;  ///< whether hold_out is searching for the number of iterations
     /// Root mean square difference from the other half's estimate, while `searching`; 0 while that

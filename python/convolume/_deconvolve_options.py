@@ -15,7 +15,7 @@ from ._run import Devices, Progress, Resources, byte_size
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
 _OPEN = ("auto", "off", "error", "none")  # values that ask for nothing
-Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
+Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener", "map"]
 
 
 class _ModelKeywords(Resources, total=False):

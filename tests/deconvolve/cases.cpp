@@ -101,6 +101,35 @@ Array variation_derivative(Array x, double smallest, const DeconvolveOptions& op
     return result;
 }
 
+// Returns the minimum over f of De Pierro's bound for a voxel, squared: the root of its derivative,
+//     a f - p c / f + Σ w (2 f - √p - √p_j)
+// `point` is p, `light` is p c, and the sum has all neighbors but those of 0.
+double most_probable(const Array& point, const Index3& at, double reach, double light,
+                     const DeconvolveOptions& options) {
+    const VoxelSize& size = options.voxel;
+    const double least = std::min(size[0], std::min(size[1], size[2]));
+    const double here = std::sqrt(point(at.z, at.y, at.x).real());
+    const auto derivative = [&](double f) {
+        double sum = reach * f - light / f;
+        for (int a = 0; a < 3; ++a)
+            for (const int side : {-1, 1}) {
+                Index3 next = at;
+                next[a] += side;
+                if (next[a] < 0 || next[a] == point.shape[a]) continue;
+                const double there = point(next.z, next.y, next.x).real();
+                const double weight = *options.roughness * std::pow(least / size[a], 2);
+                if (there > 0 && here > 0) sum += weight * (2 * f - here - std::sqrt(there));
+            }
+        return sum;
+    };
+    double low = 1e-12, high = 1e6;
+    for (int k = 0; k < 200; ++k) {
+        const double middle = std::sqrt(low * high);
+        (derivative(middle) < 0 ? low : high) = middle;
+    }
+    return low * high;
+}
+
 Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOptions& options,
                       const Array* weights = nullptr) {
     const double offset = options.offset.value_or(0);
@@ -138,8 +167,16 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
                                 std::max(mean - *options.background, 1e-3 * (mean - offset));
         const Array penalty =
             tv ? variation_derivative(x, smallest, options) : filled(model.object, 0);
+        const Array point = x;
         for (std::size_t i = 0; i < x.values.size(); ++i) {
             const double reach = weight.values[i].real();
+            if (options.method == DeconvolveMethod::maximum_a_posteriori) {
+                const index_t n = static_cast<index_t>(i), row = x.shape.x, plane = x.shape.y * row;
+                const Index3 at{n / plane, n % plane / row, n % row};
+                const double light = (point.values[i] * correction.values[i]).real();
+                x.values[i] = reach < 1e-2 ? 0 : most_probable(point, at, reach, light, options);
+                continue;
+            }
             const double divisor =
                 std::max(reach + weight_of_penalty * std::sqrt(std::max(reach, 0.0)) *
                                      penalty.values[i].real(),
@@ -236,18 +273,22 @@ void check_iterations(const EngineChoice& engines) {
         for (const auto& edges : all_edges)
             for (const auto method :
                  {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
-                  DeconvolveMethod::richardson_lucy}) {
+                  DeconvolveMethod::maximum_a_posteriori}) {
                 DeconvolveOptions options;
                 options.method = method;
                 options.acceleration = Acceleration::none;
                 // More iterations with a total variation amplify rounding: the gradient of the
                 // total variation jumps where its argument is 0.
-                options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
+                options.iterations = method == DeconvolveMethod::richardson_lucy_tv ? 2 : 3;
                 if (edges) options.boundary = Boundary{*edges};
                 options.center = c.center;
                 options.background = with_offset ? 4.8 : 0.7;
                 options.offset = with_offset ? 4.6 : 0;
                 if (uses_option(method, "tv_weight")) options.tv_weight = 0.004;
+                if (uses_option(method, "roughness")) {
+                    options.roughness = 0.03;
+                    options.stop = 0;
+                }
                 options.voxel = {0.3, 0.1, 0.15};
                 const Array psf = random_psf(random, c.psf);
                 const Array image = random.array({6, 7, 9}, false, 5);
@@ -319,15 +360,20 @@ void check_pixel_weights(const EngineChoice& engines) {
     Random random(test_seed("weights of pixels"));
     for (const auto& edges : all_edges)
         for (const auto method :
-             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv}) {
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+              DeconvolveMethod::maximum_a_posteriori}) {
             DeconvolveOptions options;
             options.method = method;
             options.acceleration = Acceleration::none;
-            options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
+            options.iterations = method == DeconvolveMethod::richardson_lucy_tv ? 2 : 3;
             options.background = 0.7;
             options.saturation = 4.6;
             options.has_pixel_weights = true;
             if (uses_option(method, "tv_weight")) options.tv_weight = 0.004;
+            if (uses_option(method, "roughness")) {
+                options.roughness = 0.03;
+                options.stop = 0;
+            }
             if (edges) options.boundary = Boundary{*edges};
             const Array psf = random_psf(random, {3, 4, 5});
             Array image = random.array({6, 7, 9}, false, 5);

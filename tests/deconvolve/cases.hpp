@@ -7,8 +7,9 @@
 
 namespace convolume::testing {
 
-/// Compares iterations of Richardson and Lucy, with and without total variation, with their
-/// definition in double precision; every edge, odd and even PSFs, several centers.
+/// Compares iterations of Richardson and Lucy, without a penalty, with total variation and with a
+/// roughness, with their definition in double precision; every edge, odd and even PSFs, several
+/// centers.
 void check_iterations(const EngineChoice& engines);
 /// Compares iterations without saturated pixels, whose values must make no difference.
 void check_saturated(const EngineChoice& engines);

@@ -73,8 +73,10 @@ TEST_CASE("device deconvolve: results agree with the CPU, whether arrays fit a G
          {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
           DeconvolveMethod::wiener, DeconvolveMethod::scaled_heavy_ball,
           DeconvolveMethod::wiener_butterworth, DeconvolveMethod::gradient_consensus,
-          DeconvolveMethod::non_negative_least_squares}) {
+          DeconvolveMethod::non_negative_least_squares, DeconvolveMethod::maximum_a_posteriori}) {
         options.method = method;
+        options.roughness.reset();
+        if (uses_option(method, "roughness")) options.roughness = 1e-3;
         const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, gpu_only());
         CHECK(resident.plan().on_device);

@@ -106,7 +106,8 @@ TEST_CASE("options of a deconvolution are named and parsed") {
                                  {DeconvolveMethod::wiener_butterworth, "wb"},
                                  {DeconvolveMethod::gradient_consensus, "rlgc"},
                                  {DeconvolveMethod::non_negative_least_squares, "nnls"},
-                                 {DeconvolveMethod::wiener, "wiener"}})
+                                 {DeconvolveMethod::wiener, "wiener"},
+                                 {DeconvolveMethod::maximum_a_posteriori, "map"}})
         CHECK(to_string(method) == name);
     for (const std::string name : {"RL", "richardson-lucy", "Richardson_Lucy"})
         CHECK(parse_deconvolve_method(name) == DeconvolveMethod::richardson_lucy);
