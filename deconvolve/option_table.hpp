@@ -45,17 +45,17 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "iterations", "--iterations", "N", "Maximum number of iterations",
         {.range = "from 1",
          .if_unset = "for rl, rl-tv and shb as --stop auto finds, at most 200; for wb those of "
-                     "--unmatched; else 30"}),
+                     "--unmatched; for map 300; else 30"}),
     OptionField<DeconvolveOptions, StopRule>{
         {"stop",
          "--stop",
          "auto|X",
          "auto: find the number of iterations at which two halves of the photons agree best; a "
          "number: stop when an iteration lowers the misfit by less than this fraction; for "
-         "wiener, when the residual is at most this",
+         "wiener and map, when the residual is at most this",
          {.range = "from 0",
           .if_unset = "without --iterations auto for rl, rl-tv and shb, else never; wiener: "
-                      "0.001"}},
+                      "0.001; map: 0.0005"}},
         [](const DeconvolveOptions& options) {
             return StopRule{options.hold_out, options.stop};
         },
@@ -65,8 +65,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         }},
     option<&DeconvolveOptions::gain>("gain", "--gain", "N",
                                      "Photons for each unit of the image, for --stop auto, "
-                                     "--uncertainty, rlgc and the weight of "
-                                     "rl-tv",
+                                     "--uncertainty, rlgc and the weights of "
+                                     "rl-tv and map",
                                      {.range = "above 0", .if_unset = "seen from the noise"}),
     option<&DeconvolveOptions::offset>(
         "offset", "--offset", "N|auto",
@@ -79,7 +79,7 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "subtracted from that",
         {.range = "from 0", .unit = "photoelectrons"}),
     option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
-                                             "Acceleration of rl and rl-tv", {},
+                                             "Acceleration of rl, rl-tv and map", {},
                                              parse_acceleration),
     option<&DeconvolveOptions::background>(
         "background", "--background", "N|auto",
@@ -104,8 +104,13 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "tv_weight", "--tv", "W|auto",
         "Weight of the total variation of rl-tv; auto: chosen from the image's noise",
         {.range = "from 0", .unset_name = "auto"}),
+    option<&DeconvolveOptions::roughness>(
+        "roughness", "--roughness", "W|auto",
+        "Weight of the roughness of map; auto: the one with which two halves of the photons agree "
+        "best",
+        {.range = "from 0", .unset_name = "auto"}),
     option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
-                                      "Edges of a voxel, for the gradient of rl-tv",
+                                      "Edges of a voxel, for the gradient of rl-tv and map",
                                       {.keyword = "spacing", .range = "above 0"}),
     option<&DeconvolveOptions::noise_to_signal>("noise_to_signal", "--noise-to-signal", "K",
                                                 "Noise-to-signal power ratio for wiener and wb",

@@ -32,6 +32,7 @@ void for_each_fact(const DeconvolveReport& report, const Use& use) {
     use("light", report.light, pixel, "mean of the compared pixels above the background");
     use("misfit", report.misfit, "", "deviance of a pixel, 1 for photon noise alone");
     use("tv_weight", report.tv_weight, "", "weight of the total variation of rl-tv");
+    use("roughness", report.roughness, "", "weight of the roughness of map");
     use("negative_pixels", report.negative_pixels, "pixels", "pixels of the image below 0");
     use("missing_pixels", report.missing_pixels, "pixels", "pixels that were left out");
     use("saturated_pixels", report.saturated_pixels, "pixels", "pixels that are lower bounds");

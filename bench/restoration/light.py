@@ -4,18 +4,20 @@
 result are: for the kinds of specimens that rules were chosen by, and for those that none was chosen by.
 
     bench/restoration/light.py [--build DIR] [--kinds mesh,slab] [--microscopes water,sheet] [--seeds 1,2] [--levels]
-                               [--best] [--jobs N] [--json FILE]
+                               [--best] [--method map] [--given] [--options "--stop 1e-4"] [--jobs N] [--json FILE]
 
 Light of the level is the image's light above the background that was found, relative to that above the right one;
 light of the result is its sum relative to that of the specimen. A range holds the right level if it is not further
-away than the printed error and 2 % of the light. --levels does one iteration, and compares the levels only. --best
-also finds how far the PSNR is below the best of up to 200 iterations with the right background, with and without a
-coarse start, and the processor time relative to that of 30 iterations.
+away than the printed error and 2 % of the light. --levels does one iteration, and compares the levels only. --given
+gives the right background, so that methods alone differ. --best also finds how far the PSNR is below the best of up to
+200 iterations with the right background, with and without a coarse start, and the processor time relative to that of
+30 iterations. Seconds are those of the processor.
 """
 
 import argparse
 import json
 import os
+import shlex
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -36,7 +38,10 @@ def restore(kind, microscope, seed, arguments):
         command = Command(arguments.build, name, "cpu")
         np.save(command.folder / "y.npy", scene.image)
         command.run("psf", "-o", "h.npy", "--like", "y.npy", *scene.microscope.options())
-        options = ["--iterations", 1] if arguments.levels else []
+        options = ["--method", arguments.method, "--voxel", ",".join(f"{v}um" for v in scene.microscope.voxel),
+                   *shlex.split(arguments.options)]
+        options += ["--iterations", 1] if arguments.levels else []
+        options += ["--background", scene.level] if arguments.given else []
         seconds, text = command.run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--threads", 1,
                                     "--json", *options)
         x = np.load(command.folder / "x.npy").astype(np.float64)
@@ -82,6 +87,9 @@ def main():
     parser.add_argument("--seeds", type=listed, default=["1"])
     parser.add_argument("--levels", action="store_true")
     parser.add_argument("--best", action="store_true")
+    parser.add_argument("--method", default="rl")
+    parser.add_argument("--given", action="store_true")
+    parser.add_argument("--options", default="", help="further options of deconvolve")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
     arguments = parser.parse_args()

@@ -50,10 +50,10 @@ void add_saturation(CLI::App& app, DeconvolveRequest& request) {
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     begin_group(app, groups::method);
-    add_options(
-        app, options,
-        {"method", "iterations", "stop", "gain", "offset", "read_noise", "acceleration",
-         "background", "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
+    add_options(app, options,
+                {"method", "iterations", "stop", "gain", "offset", "read_noise", "acceleration",
+                 "background", "boundary", "tv_weight", "roughness", "noise_to_signal", "consensus",
+                 "unmatched"});
     add_option_parsed_by(app, options, "coarse_start", parse_coarse_start)->expected(0, 1);
     add_saturation(app, request);
     add_parsed(

@@ -29,6 +29,9 @@ std::string method_text(const DeconvolveOptions& options) {
     if (uses("tv_weight"))
         text << "weight " << (options.tv_weight ? format_number(*options.tv_weight) : "auto")
              << ", ";
+    if (uses("roughness"))
+        text << "roughness " << (options.roughness ? format_number(*options.roughness) : "auto")
+             << ", ";
     if (uses("unmatched")) text << options.unmatched << " of them unmatched, ";
     if (uses("noise_to_signal"))
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
@@ -126,6 +129,7 @@ Json method_json(const DeconvolveOptions& options) {
             {"iterations", *options.iterations},
             {"edges", boundary_name(options)},
             {"tv", or_auto(options.tv_weight)},
+            {"roughness", or_auto(options.roughness)},
             {"noise_to_signal", options.noise_to_signal},
             {"consensus", options.consensus},
             {"unmatched", options.unmatched},
@@ -142,10 +146,12 @@ Json method_json(const DeconvolveOptions& options) {
 std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options) {
     const DeconvolveMethod method = options.method;
     const bool likely = has_likelihood(method);
-    const std::string text =
-        message("iteration ", iteration.number, " of ", iteration.of,
-                likely ? ", log-likelihood " : ", residual ",
-                format_number(likely ? iteration.likelihood : iteration.residual));
+    const std::string text = message(
+        "iteration ", iteration.number, " of ", iteration.of,
+        likely ? ", log-likelihood " : ", residual ",
+        format_number(likely ? iteration.likelihood : iteration.residual),
+        likely && iteration.residual > 0 ? ", residual " + format_number(iteration.residual, 2)
+                                         : "");
     if (iteration.split > 0)
         return message("split ", iteration.split, " of ", options.splits, ", ", text);
     if (uses_option(method, "consensus") && !iteration.searching)
@@ -247,10 +253,16 @@ void DeconvolveSteps::tell_volume(const Facts& facts, index_t number) const {
     if (has_tv && !request_.options.tv_weight)
         console.fact("weight", message(format_number(volume.tv_weight, 3),
                                        " of the total variation, gain ", gain));
+    if (uses_option(options_.method, "roughness") && !request_.options.roughness)
+        console.fact(
+            "weight",
+            message(
+                format_number(volume.roughness, 3), " of the roughness, gain ", gain,
+                volume.searched > 0 ? message(", found in ", volume.searched, " iterations") : ""));
     if (volume.coarse_iterations > 0)
         console.fact("start",
                      message("from ", volume.coarse_iterations, " iterations on coarser images"));
-    if (volume.searched > 0)
+    if (volume.searched > 0 && !uses_option(options_.method, "roughness"))
         console.fact("search", message(volume.iterations, " iterations found best in ",
                                        volume.searched, ", gain ", gain));
     const auto at = place_of(number);

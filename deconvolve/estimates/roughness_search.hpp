@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The search for the weight of a roughness, on the two halves of the photons of a part of the image,
-// which record the same object with independent noise.
+// The search for the weight of a roughness, on the two halves of the photons of a part of the
+// image, which record the same object with independent noise.
 
 #include <array>
 

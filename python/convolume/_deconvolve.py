@@ -40,14 +40,15 @@ class Deconvolver:
         two depths, both PSFs blur a plane in proportion, and beyond the first and the last depth one does. `spacing`
         gives the distance of planes. Edges are "extend" or "zero", and the method is not "wb". Only the convolution
         along z takes longer than with one PSF.
-    method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
+    method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener", "map"}
         "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey
         2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
         (Guo 2020), and "rlgc" with gradient consensus, which ends itself (Manton and York 2023). "nnls" is non-negative
-        least squares (Beck and Teboulle 2009), "wiener" least squares with a penalty.
+        least squares (Beck and Teboulle 2009), "wiener" least squares with a penalty. "map" is the most probable object
+        under a prior on its roughness (Good and Gaskins 1971), by iterations that converge (De Pierro 1995).
     iterations : int, optional
         Number of iterations. With None and no `stop`, methods "rl", "rl-tv" and "shb" search for it as with
-        ``stop="auto"``; others do 30. Arrays in a GPU's memory have 30 as well.
+        ``stop="auto"``; others do 30. Arrays in a GPU's memory have 30 as well. "map" does at most 300.
     acceleration : {"biggs-andrews", "none"}
         "biggs-andrews" starts each step from an extrapolation of the last two estimates (Biggs and Andrews 1997).
     edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
@@ -62,7 +63,11 @@ class Deconvolver:
         For method "rl-tv": weight of the total variation. "auto" chooses it from the noise of each image.
     spacing : sequence of floats, optional
         Edge lengths of the images' voxels in µm. A PSF that knows its own, such as one of :func:`make_psf`, is
-        resampled if they differ. Method "rl-tv" uses them for its gradient.
+        resampled if they differ. Methods "rl-tv" and "map" use them for their gradients.
+    roughness : float or "auto"
+        For method "map": weight of the roughness; a larger one gives a smoother result. "auto" searches for the one
+        with which two halves of the photons agree best. Arrays in a GPU's memory have 1 / N instead, where N is the
+        number of photons of bright voxels.
     balance : float
         For methods "wiener" and "wb": ratio of noise to signal, for a PSF of sum 1.
     unmatched : int
@@ -72,9 +77,10 @@ class Deconvolver:
     stop : float or "auto", optional
         A number ends the iterations when one of them lowers the misfit by less than this fraction. "auto" takes the
         number of iterations at which two halves of the photons agree best, at most `iterations`, or 200 with None.
+        Methods "wiener" and "map" end when their residual is at most the number, by default 0.001 and 0.0005.
     gain : float, optional
-        Photons for each unit of the image, for ``stop="auto"``, `uncertainty`, method "rlgc", and the weight of
-        "rl-tv". None estimates it from the noise.
+        Photons for each unit of the image, for ``stop="auto"``, `uncertainty`, method "rlgc", and the weights of
+        "rl-tv" and "map". None estimates it from the noise.
     offset : float or "auto"
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
@@ -278,7 +284,7 @@ class Deconvolver:
             Weight of each pixel in the likelihood, at least 0, as a share of the largest weight. Pixels of weight 0 are
             left out, and voxels that send their light only into pixels of less than 0.01 stay 0. There is no coarse
             start then, and the search for the number of iterations takes all pixels to be alike. Of methods "rl",
-            "rl-tv", "shb" and "wb".
+            "rl-tv", "shb", "wb" and "map".
         start : array of the image's shape, optional
             First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional

@@ -47,6 +47,7 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     balance: float
     unmatched: int
     consensus: float
+    roughness: float | Literal["auto"]
     gain: float | None
     offset: float | Literal["auto"]
     read_noise: float

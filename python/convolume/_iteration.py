@@ -20,7 +20,8 @@ class Iteration:
     """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
     at most 0. Methods "nnls" and "wiener" do not compute it."""
     residual: float
-    """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
+    """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background, for
+    "map" what is left of the optimality condition, relative to the light."""
     searching: bool
     """With ``stop="auto"``, if it is given: whether this iteration is one of those that find the number."""
     held_out: float

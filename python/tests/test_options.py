@@ -112,7 +112,7 @@ def test_wrong_options_are_type_errors(keyword, value, message):
 
 
 def test_names_that_there_are_not():
-    with pytest.raises(ValueError, match='nnls or wiener, not "sharp"'):
+    with pytest.raises(ValueError, match='wiener or map, not "sharp"'):
         convolume.Deconvolver((9, 9), np.ones((3, 3)), method="sharp")
     with pytest.raises(ValueError, match="no options called"):
         _core.describe_options("Sharpener")
