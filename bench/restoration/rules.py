@@ -11,8 +11,9 @@ with a depth and an index that are wrong. The rules are
 - a number of 30 iterations, without a coarse start
 - halves: the number after which an estimate from half of the photons is nearest to 35, 80 or 200 iterations on the
   other half
-- fixed coarse start: the number nearest to 80 iterations if it is at most half of them, or else to 200; times √2, where
-  a coarse iteration counts as 0.8. The command finds the number of coarse iterations, too (compare.py)
+- fixed coarse start: the number nearest to 80 iterations if it is at most half of them, or else to 200; times 1.25, or
+  more by 0.4 of the share of haze in the PSF's light, where a coarse iteration counts as 0.8. The command finds the
+  number of coarse iterations, too (compare.py)
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
@@ -31,6 +32,7 @@ import convolume
 
 SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 80, 200)
 SEARCH = calibrate.values_of("search")
+HAZE_BEGINS = int(calibrate.values_of("regions")["edge"])  # pixels from the PSF's center
 SHARE_OF_COARSE = 0.8  # of an iteration, for one of a fixed coarse start
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8
@@ -47,6 +49,12 @@ def restore(image, psf, background, coarse):
     convolume.richardson_lucy(image.astype(np.float32), psf, ITERATIONS, background=background, coarse_start=coarse,
                               device="cpu", workers=1, callback=keep)
     return estimates, np.array(likelihoods)
+
+
+def share_of_haze(psf):
+    """Returns the share of the PSF's light that is far from its center along y or x."""
+    y, x = (np.abs(np.arange(n) - n // 2) for n in psf.shape[1:])
+    return psf[:, np.maximum(y[:, None], x) > HAZE_BEGINS].sum() / psf.sum()
 
 
 def first_below(values, limit):
@@ -77,7 +85,8 @@ def losses_of(kind, photons, seed, is_wrong):
         nearest[reference] = int(np.argmin(distances[:reference])) + 1
         chosen[f"halves, {reference}"] = "coarse", nearest[reference]
     half_best = nearest[80] if nearest[80] <= SEARCH["judged_share"] * 80 else nearest[200]
-    factor, before = SEARCH["from_half_to_all"], SHARE_OF_COARSE * COARSE
+    factor = SEARCH["from_half_to_all"] + SEARCH["more_with_haze"] * share_of_haze(psf)
+    before = SHARE_OF_COARSE * COARSE
     chosen["fixed coarse start"] = "coarse", min(ITERATIONS, round(factor * (half_best + before) - before))
     apart, share = random.binomial(counts, HELD_OUT), HELD_OUT / (1 - HELD_OUT)
     rest = restore(counts - apart, psf, background * (1 - HELD_OUT), COARSE)[0]

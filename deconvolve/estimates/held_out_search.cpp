@@ -12,6 +12,7 @@
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/estimates/roughness_search.hpp"
 
@@ -107,6 +108,8 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       iterations_(*whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
+      from_half_to_all_(
+          is_plane_ ? 1 : search::from_half_to_all + search::more_with_haze * share_of_haze(whole)),
       brightest_(whole.image, problem_.image, threads) {}
 
 std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& whole,
@@ -271,7 +274,7 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
 }
 
 int HeldOutSearch::of_all(const Nearest& nearest, int limit) const {
-    const double factor = nearest.grows && !is_plane_ ? search::from_half_to_all : 1;
+    const double factor = nearest.grows ? from_half_to_all_ : 1;
     return std::min(limit, static_cast<int>(std::lround(factor * nearest.iterations)));
 }
 

@@ -84,9 +84,10 @@ class HeldOutSearch {
     Shape3 whole_object_;
     DeconvolutionProblem problem_;
     int threads_;
-    int iterations_;      ///< largest number of iterations
-    PixelBounds bounds_;  ///< those of the image
-    bool is_plane_;       ///< whether the image has one plane
+    int iterations_;           ///< largest number of iterations
+    PixelBounds bounds_;       ///< those of the image
+    bool is_plane_;            ///< whether the image has one plane
+    double from_half_to_all_;  ///< factor from the number for halves to that for all
     std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
     BrightestPart brightest_;
