@@ -55,7 +55,7 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
          "wiener and map, when the residual is at most this",
          {.range = "from 0",
           .if_unset = "without --iterations auto for rl, rl-tv and shb, else never; wiener: "
-                      "0.001; map: 0.0005"}},
+                      "0.001; map: 0.0002"}},
         [](const DeconvolveOptions& options) {
             return StopRule{options.hold_out, options.stop};
         },

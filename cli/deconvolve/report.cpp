@@ -25,7 +25,10 @@ std::string method_text(const DeconvolveOptions& options) {
     text << to_string(options.method) << ", ";
     const auto uses = [&](const char* option) { return uses_option(options.method, option); };
     if (uses("acceleration") && options.acceleration != Acceleration::none)
-        text << (uses("tv_weight") ? "heavy ball" : to_string(options.acceleration)) << ", ";
+        text << (uses("tv_weight")   ? "heavy ball"
+                 : uses("roughness") ? "momentum"
+                                     : to_string(options.acceleration))
+             << ", ";
     if (uses("tv_weight"))
         text << "weight " << (options.tv_weight ? format_number(*options.tv_weight) : "auto")
              << ", ";

@@ -15,10 +15,10 @@ inline constexpr int usual_iterations = 30;
 /// Largest number of a search. Few recordings gain from more (compare.py --most).
 inline constexpr int most_searched = 200;
 /// Largest number of a method that iterates until it has converged, and the residual at which it
-/// has: the share of the light that a step without a prior would still move. A smaller one changes
-/// no restored scene visibly (bench/restoration/light.py --method map --stop 1e-4).
+/// has: a share of the light. Bright and sharp structures still gain tenths of a decibel from a
+/// smaller one (bench/restoration/light.py --method map --options="--stop 1e-4").
 inline constexpr int most_converging = 300;
-inline constexpr double converged_residual = 5e-4;
+inline constexpr double converged_residual = 2e-4;
 
 }  // namespace numbers
 
@@ -93,8 +93,10 @@ namespace weights {
 /// number of steps in either direction.
 inline constexpr double first_over_photons = 4, factor = 4;
 inline constexpr int most_steps = 8;
-/// Residual at which restorations of the search end: each starts from the last one.
-inline constexpr double searched_residual = 2e-3;
+/// Largest residual at which restorations of the search end, and the largest share of the residual
+/// that the change of the weight has made: each starts from the estimate with the last weight,
+/// which has a small residual already.
+inline constexpr double searched_residual = 2e-3, left_of_change = 0.1;
 
 }  // namespace weights
 

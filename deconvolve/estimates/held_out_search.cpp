@@ -121,7 +121,9 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
     of_part.has_pixel_weights = false;  // all pixels tell how many iterations the noise bears
-    of_part.iterations = whole.options.iterations;
+    // Few iterations on the image do not make the weight of a roughness another one.
+    of_part.iterations = whole.traits.penalizes_roughness() ? whole.traits.usual_iterations
+                                                            : *whole.options.iterations;
     of_part.splits = 0;
     of_part.coarse_start = whole.options.coarse_start;
     of_part.image_type.reset();                         // halves are float32

@@ -14,6 +14,9 @@ namespace convolume::deconvolve {
 
 namespace {
 
+// Ends the iterations on a half, out of the callback.
+struct RestorationEnded {};
+
 /// Restores the halves with one weight after another.
 class HalfRestorations {
   public:
@@ -28,7 +31,7 @@ class HalfRestorations {
     void restore(std::size_t half, double weight) {
         DeconvolveOptions& options = level_.problem.options;
         options.roughness = weight;
-        options.stop = weights::searched_residual;
+        options.stop = 0;
         options.iterations = iterations_;
         DeconvolveRun own;
         Volume& estimate = estimates_[half];
@@ -37,11 +40,19 @@ class HalfRestorations {
             estimate = Volume(level_.problem.object, PixelType::float32);
         else
             own.start = std::as_const(estimate).view();
+        double enough = weights::searched_residual;
         own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
-            read(estimate.view());
             report(iteration);
+            if (iteration.number == 1)
+                enough = std::min(enough, weights::left_of_change * iteration.residual);
+            if (iteration.residual > enough && iteration.number < iterations_) return;
+            read(estimate.view());
+            throw RestorationEnded();
         };
-        execute(half, own);
+        try {
+            execute(half, own);
+        } catch (const RestorationEnded&) {
+        }
     }
     /// Returns the misfit of the second half to the first one's estimate: an iteration tells that
     /// of the estimate that it starts from.

@@ -173,8 +173,8 @@ struct DeconvolveOptions {
     /// halves. It restores one half with so small a weight that it predicts the other half no
     /// better than a larger one. Then it finds the weight with which the other half's estimate is
     /// nearest to that, and takes half of it: all photons have half the relative variance. The
-    /// whole takes about twice as long as the iterations on the image alone. DeviceDeconvolver, and
-    /// images whose neighboring pixels share their noise, take
+    /// whole takes about twice as long as the iterations on the image alone. DeviceDeconvolver,
+    /// PSFs that vary with depth, and images whose neighboring pixels share their noise take
     ///
     ///     w = 1 / N
     ///
@@ -189,7 +189,7 @@ struct DeconvolveOptions {
     int unmatched = 2;  ///< number of steps of wb with its back projector B
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction. For
     /// wiener and map, ends when the residual is at most this value (Iteration::residual). If not
-    /// given, `iterations` are done; for wiener it is then 0.001, for map 0.0005.
+    /// given, `iterations` are done; for wiener it is then 0.001, for map 0.0002.
     std::optional<double> stop;
     /// A search finds the number of iterations, which is at most `iterations`, or 200 if these are
     /// not given. Deconvolver divides

@@ -66,8 +66,8 @@ class Deconvolver:
         resampled if they differ. Methods "rl-tv" and "map" use them for their gradients.
     roughness : float or "auto"
         For method "map": weight of the roughness; a larger one gives a smoother result. "auto" searches for the one
-        with which two halves of the photons agree best. Arrays in a GPU's memory have 1 / N instead, where N is the
-        number of photons of bright voxels.
+        with which two halves of the photons agree best. Arrays in a GPU's memory, and PSFs that vary with depth, have
+        1 / N instead, where N is the number of photons of bright voxels.
     balance : float
         For methods "wiener" and "wb": ratio of noise to signal, for a PSF of sum 1.
     unmatched : int
@@ -77,7 +77,7 @@ class Deconvolver:
     stop : float or "auto", optional
         A number ends the iterations when one of them lowers the misfit by less than this fraction. "auto" takes the
         number of iterations at which two halves of the photons agree best, at most `iterations`, or 200 with None.
-        Methods "wiener" and "map" end when their residual is at most the number, by default 0.001 and 0.0005.
+        Methods "wiener" and "map" end when their residual is at most the number, by default 0.001 and 0.0002.
     gain : float, optional
         Photons for each unit of the image, for ``stop="auto"``, `uncertainty`, method "rlgc", and the weights of
         "rl-tv" and "map". None estimates it from the noise.
