@@ -173,8 +173,9 @@ struct DeconvolveOptions {
     /// halves. It restores one half with so small a weight that it predicts the other half no
     /// better than a larger one. Then it finds the weight with which the other half's estimate is
     /// nearest to that, and takes half of it: all photons have half the relative variance. The
-    /// whole takes about twice as long as the iterations on the image alone. DeviceDeconvolver,
-    /// PSFs that vary with depth, and images whose neighboring pixels share their noise take
+    /// whole takes two to three times as long as the iterations on the image alone.
+    /// DeviceDeconvolver, PSFs that vary with depth, and images whose neighboring pixels share
+    /// their noise take
     ///
     ///     w = 1 / N
     ///
