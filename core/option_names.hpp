@@ -12,6 +12,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
+#include "convolume/stage_scan.hpp"
 
 namespace convolume {
 
@@ -97,6 +98,10 @@ inline constexpr auto names_of<TransferGate> =
                                              {"global", TransferGate::global},
                                              {"per-link", TransferGate::per_link},
                                              {"off", TransferGate::off}});
+
+template <>
+inline constexpr auto names_of<ShearAxis> =
+    std::to_array<NamedValue<ShearAxis>>({{"y", ShearAxis::y}, {"x", ShearAxis::x}});
 
 template <class Value>
 concept Named = std::is_enum_v<Value> && requires {

@@ -87,16 +87,19 @@ constexpr auto option(const char* name, const char* flags, const char* type, con
         parse};
 }
 
-/// Describes the option in a member of a member.
+/// Describes the option in a member of a member. Named values are parsed by `parse`.
 template <auto outer, auto member>
-constexpr auto nested_option(const char* name, const char* flags, const char* type,
-                             const char* help, const OptionNotes& notes = {}) {
+constexpr auto nested_option(
+    const char* name, const char* flags, const char* type, const char* help,
+    const OptionNotes& notes = {},
+    decltype(detail::member_type(member)) (*parse)(std::string_view) = nullptr) {
     using Struct = decltype(detail::member_owner(outer));
     using Value = decltype(detail::member_type(member));
     return OptionField<Struct, Value>{
         {name, flags, type, help, notes},
         [](const Struct& options) { return options.*outer.*member; },
-        [](Struct& options, Value value) { options.*outer.*member = value; }};
+        [](Struct& options, Value value) { options.*outer.*member = value; },
+        parse};
 }
 
 /// The table of options of a struct. Specializations are tuples of OptionField.

@@ -10,6 +10,7 @@
 
 #include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "deskew/option_table.hpp"
 #include "optics/option_table.hpp"
 #include "signals/option_table.hpp"
 
@@ -48,9 +49,8 @@ std::string command_option(std::string_view library_option) {
         {"sampling_rate_hz", "--rate"}};
     for (const auto& [name, option] : other_names)
         if (name == library_option) return option;
-    std::string flag =
-        flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions>(
-            library_option);
+    std::string flag = flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions,
+                                      PsfOptions, DeskewOptions>(library_option);
     if (!flag.empty()) return flag;
     flag = message(library_option.starts_with("--") ? "" : "--", library_option);
     std::replace(flag.begin(), flag.end(), '_', '-');

@@ -19,6 +19,7 @@
 #include "core/option_tables.hpp"
 #include "core/text.hpp"
 #include "deconvolve/option_table.hpp"
+#include "deskew/option_table.hpp"
 #include "optics/option_table.hpp"
 #include "signals/option_table.hpp"
 
