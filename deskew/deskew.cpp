@@ -16,10 +16,10 @@ namespace convolume {
 
 namespace {
 
-using deskewing::BlockDivision;
 using deskewing::BlockSums;
 using deskewing::Geometry;
 using deskewing::reordered;
+using deskewing::ResultDivision;
 
 void check_types(PixelType recorded, PixelType result, const DeskewOptions& options) {
     if (is_complex(recorded) || is_complex(result))
@@ -156,7 +156,7 @@ class StreamedDeskew {
     const DeskewOptions& options_;
     const StackFormat recorded_, result_;
     const Geometry geometry_;
-    const BlockDivision division_;
+    const ResultDivision division_;
     const BlockSums sums_;
     std::vector<BoxBuffer> inputs_, outputs_;
     /// Blocks with rows along the sheared axis, if the file has columns along it.
@@ -170,7 +170,7 @@ DeskewPlan plan_deskew(const StackFormat& recorded, PixelType result,
                        const DeskewOptions& options) {
     check_types(recorded.type, result, options);
     const Geometry geometry = deskewing::geometry_of(recorded.shape, options);
-    const BlockDivision division =
+    const ResultDivision division =
         deskewing::divide(geometry, options, {recorded.type, result, recorded.piece.z});
     double read = 0;
     for (index_t i = 0; i < division.blocks(); ++i) {

@@ -41,12 +41,13 @@ void shear_only(Geometry& geometry, const StageScan& scan) {
     geometry.row = {-geometry.shear, 1, geometry.shear < 0 ? -static_cast<double>(more) : 0.0};
 }
 
-// Turns the axes of the camera to those of the cover glass. Row j of plane k is at
+// Turns the axes of the camera to those of the cover glass. If planes are displaced to higher rows,
+// row j of plane k is at
 //
-//     along the stage:  j · pixel · cos(angle) ± k · step
-//     along the normal: ∓ j · pixel · sin(angle)
+//     along the stage:  j · pixel · cos(angle) + k · step
+//     along the normal: (last row − j) · pixel · sin(angle)
 //
-// with the upper signs for planes that are displaced to higher rows. Both begin at their least.
+// Otherwise the result is the mirror image of that of the mirrored recording.
 void rotate(Geometry& geometry, const StageScan& scan, const VoxelSize& voxel) {
     const double angle = scan.angle_deg * std::numbers::pi / 180;
     const double pixel = scan.sheared_pixel_um();
@@ -59,13 +60,17 @@ void rotate(Geometry& geometry, const StageScan& scan, const VoxelSize& voxel) {
         samples_over(last_row * pixel * sine, voxel.z_um),
         samples_over(last_row * pixel * cosine + last_plane * scan.step_um, voxel.y_um),
         geometry.recorded.x};
-    const double sign = scan.opposite ? -1 : 1;
     const double rows = voxel.z_um / (pixel * sine);  // recorded rows from plane to plane
-    geometry.row = {-sign * rows, 0, scan.opposite ? 0 : last_row};
-    // Plane k of a voxel: ± (y − j · pixel · cos) / step, from the other end if it counts down.
-    const double of_row = -sign * pixel * cosine / scan.step_um;
-    geometry.plane = {of_row * geometry.row.of_plane, sign * voxel.y_um / scan.step_um,
-                      of_row * geometry.row.offset + (scan.opposite ? last_plane : 0)};
+    const double planes_of_row = pixel * cosine / scan.step_um;  // along the stage
+    const double planes = voxel.y_um / scan.step_um;
+    geometry.row = {-rows, 0, last_row};
+    geometry.plane = {planes_of_row * rows, planes, -planes_of_row * last_row};
+    if (scan.opposite) {
+        const double last = static_cast<double>(geometry.result.y - 1);
+        geometry.row = {rows, 0, 0};
+        geometry.plane.of_row = -planes;
+        geometry.plane.offset += planes * last;
+    }
     geometry.plane_stretch =
         stretch(std::hypot(voxel.y_um * sine, voxel.z_um * cosine), scan.plane_distance_um());
     geometry.row_stretch = stretch(std::hypot(voxel.y_um * cosine, voxel.z_um * sine), pixel);

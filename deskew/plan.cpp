@@ -26,8 +26,8 @@ class Divider {
         : geometry_(geometry), options_(options), storage_(storage) {}
 
     /// Returns the division into blocks of so many planes and rows.
-    BlockDivision division(index_t planes, index_t rows, bool overlapped) const {
-        BlockDivision made;
+    ResultDivision division(index_t planes, index_t rows, bool overlapped) const {
+        ResultDivision made;
         const Shape3& result = geometry_.result;
         made.block = {planes, rows, result.x};
         made.count = {ceil_div(result.z, planes), ceil_div(result.y, rows), 1};
@@ -48,10 +48,10 @@ class Divider {
     }
 
     /// Returns the largest number of planes of a block with which it fits, or nothing.
-    std::optional<BlockDivision> fit_planes(index_t most_planes, index_t rows, index_t limit,
-                                            bool overlapped) const {
+    std::optional<ResultDivision> fit_planes(index_t most_planes, index_t rows, index_t limit,
+                                             bool overlapped) const {
         for (index_t planes = most_planes;; planes = ceil_div(planes, 2)) {
-            const BlockDivision made = division(planes, rows, overlapped);
+            const ResultDivision made = division(planes, rows, overlapped);
             if (made.host_bytes <= limit) return made;
             if (planes == 1) return {};
         }
@@ -80,27 +80,27 @@ index_t most_planes(const Geometry& geometry, const StoredTypes& storage) {
     return std::min(planes >= piece ? planes / piece * piece : planes, geometry.result.z);
 }
 
-double read_samples(const BlockDivision& division) {
+double read_samples(const ResultDivision& division) {
     return static_cast<double>(division.blocks()) * static_cast<double>(division.read.z) *
            static_cast<double>(division.read.y);
 }
 
 }  // namespace
 
-Box3 BlockDivision::at(index_t block_number, const Shape3& result) const {
+Box3 ResultDivision::at(index_t block_number, const Shape3& result) const {
     const index_t z = block_number / count.y * block.z, y = block_number % count.y * block.y;
     return {{z, y, 0},
             {std::min(z + block.z, result.z), std::min(y + block.y, result.y), result.x}};
 }
 
-BlockDivision divide(const Geometry& geometry, const DeskewOptions& options,
-                     const StoredTypes& storage) {
+ResultDivision divide(const Geometry& geometry, const DeskewOptions& options,
+                      const StoredTypes& storage) {
     const index_t limit = host_limit_bytes(options.max_host_bytes);
     const Divider divider(geometry, options, storage);
     const index_t planes = most_planes(geometry, storage);
     index_t least_bytes = INT64_MAX;
     for (const bool overlapped : {true, false}) {
-        std::optional<BlockDivision> best;
+        std::optional<ResultDivision> best;
         for (index_t rows = geometry.result.y;; rows = ceil_div(rows, 2)) {
             const auto fitting = divider.fit_planes(planes, rows, limit, overlapped);
             if (fitting && (!best || read_samples(*fitting) < read_samples(*best))) best = fitting;

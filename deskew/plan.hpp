@@ -7,7 +7,7 @@
 namespace convolume::deskewing {
 
 /// Blocks of a result, in planes, rows and columns.
-struct BlockDivision {
+struct ResultDivision {
     Shape3 block;  ///< extents of the largest block
     Shape3 read;   ///< extents of the largest box that a block needs
     Shape3 count;  ///< blocks along each axis
@@ -25,7 +25,7 @@ struct StoredTypes {
 };
 
 /// Returns the division for a memory limit. Throws OutOfMemory.
-BlockDivision divide(const Geometry& geometry, const DeskewOptions& options,
-                     const StoredTypes& storage);
+ResultDivision divide(const Geometry& geometry, const DeskewOptions& options,
+                      const StoredTypes& storage);
 
 }  // namespace convolume::deskewing

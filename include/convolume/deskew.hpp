@@ -75,9 +75,10 @@ struct DeskewedGrid {
 };
 
 /// Returns the grid of the result for a recording of shape `recorded`. It holds all recorded
-/// voxels, and begins at the first of them on every axis. A rotated result has the stage's
-/// direction along the sheared axis and the normal of the cover glass along z; it is turned, not
-/// mirrored. Throws InvalidArgument.
+/// voxels, and begins less than a voxel before the first of them on every axis. A rotated result
+/// has the stage's direction along the sheared axis and the normal of the cover glass along z; it
+/// is turned, not mirrored. A scan in the opposite direction gives the mirror image of the mirrored
+/// recording's result. Throws InvalidArgument.
 /// @code{.cpp}
 /// DeskewOptions options;
 /// const DeskewedGrid grid = deskewed_grid({101, 64, 32}, options);
