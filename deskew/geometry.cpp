@@ -41,6 +41,20 @@ void shear_only(Geometry& geometry, const StageScan& scan) {
     geometry.row = {-geometry.shear, 1, geometry.shear < 0 ? -static_cast<double>(more) : 0.0};
 }
 
+// Displaces planes as the scan does, around the middle one.
+void skew(Geometry& geometry, const StageScan& scan) {
+    const index_t middle = geometry.recorded.z / 2;
+    const double farthest = static_cast<double>(std::max(middle, geometry.recorded.z - 1 - middle));
+    const index_t more = samples_over(farthest * std::abs(geometry.shear), 1) - 1;
+    geometry.result = geometry.recorded;
+    geometry.result.y = checked_add(geometry.recorded.y, checked_multiply(2, more));
+    geometry.voxel.z_um = scan.step_um;
+    geometry.plane = {1, 0, 0};
+    geometry.row = {geometry.shear, 1,
+                    -static_cast<double>(more) - static_cast<double>(middle) * geometry.shear};
+    geometry.shear = -geometry.shear;
+}
+
 // Turns the axes of the camera to those of the cover glass. If planes are displaced to higher rows,
 // row j of plane k is at
 //
@@ -85,6 +99,11 @@ Geometry geometry_of(const Shape3& recorded, const DeskewOptions& options) {
         throw InvalidArgument(sentence(
             "a result that is not rotated has the pixels of the camera; leave out its voxel (",
             OptionName{"output_voxel_um"}, "), or rotate it (", OptionName{"rotate"}, ")"));
+    if (options.inverse && options.rotate)
+        throw InvalidArgument(
+            sentence("an image is brought to the voxels of a scan (", OptionName{"inverse"},
+                     ") from the frame of the camera, not ",
+                     "from that of the cover glass; leave out ", OptionName{"rotate"}));
     if (recorded.z < 1 || recorded.y < 1 || recorded.x < 1)
         throw InvalidArgument(message("the image to deskew is empty: z,y,x ", to_string(recorded)));
     const double pixel = scan.sheared_pixel_um();
@@ -94,7 +113,7 @@ Geometry geometry_of(const Shape3& recorded, const DeskewOptions& options) {
     geometry.shear = scan.shear_px();
     geometry.voxel = {0, pixel, across};
     if (!options.rotate) {
-        shear_only(geometry, scan);
+        options.inverse ? skew(geometry, scan) : shear_only(geometry, scan);
         return geometry;
     }
     VoxelSize voxel = options.output_voxel_um.value_or(VoxelSize{pixel, pixel, pixel});

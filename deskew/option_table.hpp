@@ -30,6 +30,9 @@ inline constexpr auto option_table<DeskewOptions> = std::tuple{
         parse_interpolation),
     option<&DeskewOptions::rotate>("rotate", "", "BOOL",
                                    "Whether the result is rotated to the cover glass"),
+    option<&DeskewOptions::inverse>(
+        "inverse", "", "BOOL",
+        "Whether a straight image is brought to the voxels that the scan records"),
     option<&DeskewOptions::output_voxel_um>(
         "output_voxel_um", "--output-voxel", "Z,Y,X", "Edges of a voxel of a rotated result",
         {.keyword = "output_spacing", .if_unset = "the pixel's along the sheared axis"}),

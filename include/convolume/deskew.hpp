@@ -42,9 +42,13 @@ struct DeskewOptions {
     /// Whether planes of the result are parallel to the cover glass. Otherwise, they are those that
     /// were recorded, each shifted along the sheared axis.
     bool rotate = false;
+    /// Whether to go the other way: the image is in the frame of the camera, with planes at
+    /// StageScan::plane_distance_um(), and the result has the voxels that the scan records. The
+    /// middle plane stays in the middle, so that a PSF keeps its center. Not with `rotate`.
+    bool inverse = false;
     /// Voxel of a result that is rotated. If not given, all edges are the pixel's along the sheared
     /// axis. Other results have the pixels of the camera, and planes at
-    /// StageScan::plane_distance_um().
+    /// StageScan::plane_distance_um(), or StageScan::step_um with `inverse`.
     std::optional<VoxelSize> output_voxel_um;
     double fill = 0;  ///< value outside the recorded volume; integers are rounded and clamped
     /// Limit of host memory for the planes of image and result. If not given, host_limit_bytes().
