@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests deskewing of images in memory and of streams: known results, types, memory, errors.
-// The check of the command compares values with sums in double precision and with SciPy.
+// tests/cli/check_deskew.py compares values with sums in double precision and with SciPy.
 
 #include <cmath>
 #include <limits>

@@ -32,7 +32,7 @@ std::array<double, 3> mapped(const VoxelMap& map, const std::array<double, 3>& v
 
 }  // namespace
 
-// Parameters and signs of published programs.
+// The table of programs in docs/guides/light-sheet.md has these parameters and signs.
 TEST_CASE("shears of published programs", "[deskew]") {
     SECTION("LLSpy: angle 31.5, dz 0.3, dx 0.105, along x") {
         const StageScan scan{31.5, 0.3, 0.105, 0.105, ShearAxis::x, false};
