@@ -82,6 +82,16 @@ inline constexpr auto option_table<PsfOptions> = std::tuple{
         "Points along each axis of a voxel whose intensities are averaged", {.range = "from 1"}),
     option<&PsfOptions::threads>("threads", "--threads", "N", "CPU threads",
                                  {.keyword = "workers", .range = "from 1", .if_unset = "all"}),
+    option<&PsfOptions::scan_angle_deg>(
+        "scan_angle_deg", "--scan-angle", "DEGREES",
+        "For a stage scan, as of deskew: angle between light sheet and cover glass. The PSF gets "
+        "the skewed voxels of the scan, whose z is the step of the stage",
+        {.keyword = "scan_angle", .range = "above 0, up to 90", .unit = "degrees"}),
+    option<&PsfOptions::scan_axis>(
+        "scan_axis", "--scan-axis", "y|x",
+        "Axis of the camera along which planes of the scan are displaced", {}, parse_shear_axis),
+    option<&PsfOptions::scan_opposite>(
+        "scan_opposite", "", "BOOL", "Whether planes are displaced to lower indices of that axis"),
     option<&PsfOptions::center_z_um>(
         "focus_um", "", "LENGTH",
         "z of the middle plane: distance by which the objective is farther from the cover glass "

@@ -30,7 +30,7 @@ constexpr double least_na = 1e-3;  // lower apertures have no focus that can be 
 constexpr double coarsest_nyquist = 50;
 
 void check_voxel(const PsfOptions& options, int axis) {
-    const double value_um = options.voxel[axis],
+    const double value_um = axis == 0 ? options.plane_distance_um() : options.voxel[axis],
                  most_um = coarsest_nyquist * nyquist_um(options, axis);
     if (!(value_um > 0 && value_um <= most_um))
         throw InvalidArgument(message("the voxel size along ", axis_name(axis), " is ", value_um,
@@ -208,6 +208,7 @@ void check_points(double z_um, const std::vector<double>& radii_um) {
 }
 
 void check_grid(const PsfOptions& options) {
+    if (const auto scan = options.scan()) scan->check();
     for (int axis = 0; axis < 3; ++axis) check_voxel(options, axis);
     for (int axis = 0; axis < 3; ++axis)
         if (options.size[axis] < 1 || options.size[axis] % 2 == 0)
@@ -215,7 +216,8 @@ void check_grid(const PsfOptions& options) {
                                           axis_name(axis),
                                           " has no middle voxel: give an odd size"));
     const VoxelSize& voxel = options.voxel;
-    check_length("the PSF's extent along z", voxel.z_um * static_cast<double>(options.size.z));
+    check_length("the PSF's extent along z",
+                 options.plane_distance_um() * static_cast<double>(options.size.z));
     check_length("the PSF's extent along y", voxel.y_um * static_cast<double>(options.size.y));
     check_length("the PSF's extent along x", voxel.x_um * static_cast<double>(options.size.x));
     if (options.oversampling < 1 || options.oversampling > 64)

@@ -93,10 +93,32 @@ double center_of(const PsfOptions& options, const ExecutionContext& context) {
     return options.center_z_um ? *options.center_z_um : brightest_focus_um(options, context);
 }
 
+// Returns the options of the PSF whose planes are not displaced.
+PsfOptions straight(const PsfOptions& options) {
+    PsfOptions made = options;
+    made.voxel.z_um = options.plane_distance_um();
+    made.scan_angle_deg.reset();
+    return made;
+}
+
+// Returns the size of a skewed PSF whose planes hold as much as those of a straight one of `size`.
+Shape3 skewed_size(const PsfOptions& options, Shape3 size) {
+    const StageScan scan = *options.scan();
+    const double shift = std::abs(scan.shear_px()) * static_cast<double>(size.z / 2);
+    if (!(shift * static_cast<double>(size.z) < max_voxels))
+        throw InvalidArgument(
+            "the PSF would need more than 4 GiB, as planes of the scan are displaced that far: "
+            "check step, angle and voxel sizes");
+    size[scan.axis == ShearAxis::y ? 1 : 2] += 2 * static_cast<index_t>(std::ceil(shift));
+    return size;
+}
+
 }  // namespace
 
 Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context) {
     check_request(options, share);
+    if (options.scan())
+        return skewed_size(options, psf_size_for(straight(options), share, context));
     const double center = center_of(options, context);
     const double half_depth = optics::half_depth_for(options, center, share, context);
     const double radius = radius_of(
@@ -115,6 +137,12 @@ Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double
             throw InvalidArgument(message("an image of ", image[axis], " pixels along ",
                                           axis_name(axis), " has no PSF: give at least 1"));
         most[axis] = 2 * image[axis] - 1;
+    }
+    if (options.scan()) {
+        Shape3 size =
+            skewed_size(options, psf_size_for_image(straight(options), image, share, context));
+        for (int axis = 0; axis < 3; ++axis) size[axis] = std::min(size[axis], most[axis]);
+        return size;
     }
     const VoxelSize& voxel = options.voxel;
     const auto extent = [&](double half_um, int axis) {

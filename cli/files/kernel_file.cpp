@@ -2,6 +2,7 @@
 #include "cli/files/kernel_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
@@ -36,6 +37,30 @@ void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::str
             sizes.empty() ? "" : " (" + sizes + ")"));
 }
 
+/// Returns the parameters of a PSF that was computed, from the file beside it, or nothing.
+nlohmann::ordered_json parameters_beside(const std::string& path) {
+    const auto side =
+        std::filesystem::path(io::parse_path(path).file).replace_extension(".json").string();
+    try {
+        return read_psf_parameters(side);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+/// Returns a warning if a PSF for a stage scan is resampled along z, else an empty text.
+std::string scan_warning(const KernelFile& kernel, const DifferingVoxels& sizes) {
+    if (sizes.kernel.z_um == sizes.image.z_um) return {};
+    const bool is_scan = kernel.made ? kernel.made->scan().has_value()
+                                     : parameters_beside(kernel.path).contains("scan_angle_deg");
+    if (!is_scan) return {};
+    return message(
+        "the PSF is for a stage scan with steps of ", format_number(sizes.kernel.z_um),
+        " um, but planes of the image are ", format_number(sizes.image.z_um),
+        " um apart: planes of a scan are displaced, and resampling along z blurs the PSF; "
+        "give the image's step as z of --voxel, or make the PSF with that --scan-step");
+}
+
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     const DifferingVoxels sizes =
         differing_voxels(image.voxel_size_um, kernel.metadata.voxel_size_um, kernel.metadata.shape);
@@ -58,6 +83,8 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
             shape, resampled_shape(shape, kernel.file_center, sizes.kernel, sizes.image),
             difference, ", or add --psf-resample ignore"))
         kernel.warnings.push_back(in_words_of_command(*doubt));
+    if (std::string warning = scan_warning(kernel, sizes); !warning.empty())
+        kernel.warnings.push_back(std::move(warning));
     check_kernel_memory(kernel,
                         resampling_bytes(shape, kernel.values.type(), kernel.file_center,
                                          sizes.kernel, sizes.image) +

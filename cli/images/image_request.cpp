@@ -254,6 +254,11 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     if (!parameters.contains("size")) parameters["size"] = {0, 0, 0};
     PsfOptions psf = psf_options_of(std::move(parameters), "the command line");
     refuse_unused_layers(psf, request.typed);
+    if (psf.scan() && (request.out_of_focus_um || request.depth_range_um))
+        throw InvalidArgument(
+            message("a PSF for a stage scan (--scan-angle) is the same in all planes, so that ",
+                    request.out_of_focus_um ? "--out-of-focus" : "--depth-range",
+                    " does not apply; leave out the one or the other"));
     std::optional<index_t> stack_planes;
     if (request.out_of_focus_um)
         stack_planes = add_planes_out_of_focus(psf, *request.out_of_focus_um, image);

@@ -2,6 +2,7 @@
 #include "cli/psf/command.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -30,6 +31,30 @@ void erase_other_modality(Json& parameters, const Json& typed) {
         parameters.erase(key);
 }
 
+/// Sets the step of --scan-step as the distance of the PSF's voxels along z. Throws InvalidArgument
+/// if there is no scan, or if --voxel or the image has another distance: deconvolve would resample
+/// the PSF, and planes of a scan cannot be resampled without their displacement.
+void set_scan_step(const PsfRequest& request, Json& parameters) {
+    if (!request.scan_step_um) return;
+    if (!parameters.contains("scan_angle_deg"))
+        throw InvalidArgument(
+            "--scan-step is the step of a stage scan, and its angle was not given; add "
+            "--scan-angle, or leave --scan-step out");
+    if (!parameters.contains("voxel_um")) return;  // reported with the other missing parameters
+    const double given_um = parameters["voxel_um"][0].get<double>(),
+                 step_um = *request.scan_step_um;
+    const bool is_typed = request.typed.contains("voxel_um");
+    if ((is_typed || !request.like.empty()) && std::abs(given_um - step_um) > 0.01 * step_um)
+        throw InvalidArgument(message(
+            "--scan-step is ", format_number(step_um), " um, but z of ",
+            is_typed ? std::string("--voxel") : message("the image \"", request.like, '"'), " is ",
+            format_number(given_um), " um; the z of a recorded scan is the step of the stage, so ",
+            is_typed ? "correct one of them"
+                     : "correct --scan-step, or save the image with that voxel (convolume convert "
+                       "--voxel)"));
+    if (is_typed || request.like.empty()) parameters["voxel_um"][0] = step_um;
+}
+
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context,
                       std::optional<io::ImageMetadata>& image, ImageOptics& optics) {
     const bool from_file = !request.from.empty();
@@ -46,6 +71,7 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     }
     parameters.update(request.typed);
     if (request.brightest) parameters.erase("focus_um");
+    set_scan_step(request, parameters);
     for (const auto& [key, option] :
          {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
         if (!from_file && !parameters.contains(key) && needs_parameter(parameters, key))

@@ -30,6 +30,7 @@ struct PsfRequest {
     std::string stack;                     ///< axis of the files of `like` or `beads`, such as "z"
     std::string beads;                     ///< stack to measure the PSF from; empty for none
     std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
+    std::optional<double> scan_step_um;    ///< step of the stage, if typed
     std::vector<double> depths_um;         ///< depths of --depths, each with a file of its own
     bool write_model = false;   ///< whether to write the refined model, not the measured PSF
     std::string voxel_warning;  ///< warning of the typed voxel size; empty for none

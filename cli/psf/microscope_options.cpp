@@ -103,7 +103,11 @@ void add_microscope_options(CLI::App& app, nlohmann::ordered_json& typed) {
         "common ones");
     add_parameters(app, typed,
                    {"model", "modality", "na", "excitation_um", "pinhole_au", "sheet_fwhm_um",
-                    "disc_pinhole_um", "disc_spacing_um", "disc_magnification"});
+                    "disc_pinhole_um", "disc_spacing_um", "disc_magnification", "scan_angle_deg",
+                    "scan_axis"});
+    app.add_flag_callback(
+        "--opposite-scan", [&typed] { typed["scan_opposite"] = true; },
+        "Planes of the scan are displaced to lower indices of that axis, not to higher ones");
 }
 
 void add_layer_options(CLI::App& app, nlohmann::ordered_json& typed) {

@@ -35,6 +35,10 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     app.get_option("--voxel")->each([&request](const std::string& text) {
         request.voxel_warning = voxel_size_warning("--voxel", text);
     });
+    add_parsed(
+        app, "--scan-step", request.scan_step_um, parse_length_um, "LENGTH",
+        "With --scan-angle: travel of the stage from plane to plane (default: z of --voxel or "
+        "of --like)");
     add_value(app, "--like", request.like, "IMAGE",
               "The image to restore, which gives voxel size and a size that suits it: 2 Z - 1 "
               "planes for a widefield image with Z planes");
@@ -108,7 +112,9 @@ void check_bead_request(const PsfRequest& request) {
                                         {!request.like.empty(), "--like"},
                                         {request.capture.has_value(), "--capture"},
                                         {request.auto_size, "--size auto"},
-                                        {request.brightest, "--focus"}})
+                                        {request.brightest, "--focus"},
+                                        {request.typed.contains("scan_angle_deg"), "--scan-angle"},
+                                        {request.scan_step_um.has_value(), "--scan-step"}})
         if (given)
             throw InvalidArgument(message(option, " does not apply to --from-beads; leave it out"));
     if (request.write_model && request.refine.empty())

@@ -40,6 +40,9 @@ class KeyReader {
         if constexpr (Named<Value>) {
             if (!found->is_string()) refuse(key, "a string");
             return field.parse(found->template get<std::string>());
+        } else if constexpr (std::is_same_v<Value, bool>) {
+            if (!found->is_boolean()) refuse(key, "true or false");
+            return found->template get<bool>();
         } else if constexpr (std::is_same_v<Value, int>) {
             return static_cast<int>(whole_number_of(key, *found, index_t{1} << 30));
         } else if constexpr (std::is_same_v<Value, VoxelSize> || std::is_same_v<Value, Shape3>) {
@@ -95,6 +98,7 @@ Json psf_parameters(const PsfOptions& options) {
     for_each_option<PsfOptions>([&](const auto& field) {
         const std::string_view key = field.text.name;
         if (key == "threads" || (is_layer(key) && !has_layers(options.model))) return;
+        if (key.starts_with("scan_") && !options.scan_angle_deg) return;
         if (key == "wavelength_um" && options.modality == Modality::two_photon) return;
         const auto value = field.get(options);
         if constexpr (detail::is_optional<std::remove_cvref_t<decltype(value)>>)

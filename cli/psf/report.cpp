@@ -73,7 +73,7 @@ void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFac
                                 ", is longer than the emission wavelength, ",
                                 format_um(options.wavelength_um),
                                 "; swap --excitation and --wavelength if they are mixed up"));
-    warn_of_coarse_voxel(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
+    warn_of_coarse_voxel(console, "along z", options.plane_distance_um(), facts.nyquist_axial_um);
     warn_of_coarse_voxel(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
     warn_of_coarse_voxel(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
 }

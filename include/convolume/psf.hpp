@@ -11,6 +11,7 @@
 #include "convolume/execution.hpp"
 #include "convolume/export.hpp"
 #include "convolume/shape.hpp"
+#include "convolume/stage_scan.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume {
@@ -181,6 +182,20 @@ struct PsfOptions {
     /// z of the middle plane. If not given, brightest_focus_um().
     std::optional<double> center_z_um;
     int threads = 0;  ///< number of threads, as EngineChoice::threads
+    /// Angle of a stage scan (StageScan::angle_deg). If given, the PSF has the skewed voxels that
+    /// the scan records: voxel.z_um is the step of the stage.
+    std::optional<double> scan_angle_deg;
+    ShearAxis scan_axis = ShearAxis::y;  ///< StageScan::axis
+    bool scan_opposite = false;          ///< StageScan::opposite
+
+    /// Returns the scan of a skewed PSF.
+    std::optional<StageScan> scan() const {
+        if (!scan_angle_deg) return {};
+        return StageScan{*scan_angle_deg, voxel.z_um, voxel.y_um,
+                         voxel.x_um,      scan_axis,  scan_opposite};
+    }
+    /// Returns the distance of planes along the optical axis.
+    double plane_distance_um() const { return scan() ? scan()->plane_distance_um() : voxel.z_um; }
 };
 
 /// Returns the intensities at `z_um` and the given distances from the axis. They are not
@@ -213,13 +228,15 @@ struct Psf {
     Volume values;       ///< float32, sum 1, source in the middle voxel
     double center_z_um;  ///< z of the middle plane
     /// Share of each plane's light that is inside the volume, at the z of the voxels' centers. The
-    /// rest is farther from the axis.
+    /// rest is farther from the axis. Skewed PSFs contain at least this share.
     std::vector<double> captured;
 };
 
-/// Computes a PSF. Planes of higher index look deeper into the sample: z decreases by a voxel from
-/// plane to plane. The result is the same to the last bit for any number of threads. Throws
-/// InvalidArgument, OutOfMemory or Cancelled.
+/// Computes a PSF. Planes of higher index look deeper into the sample: z decreases by
+/// plane_distance_um() from plane to plane. Those of a skewed PSF are sampled where the scan
+/// records them: plane k of the middle one on is displaced by −k · StageScan::shear_px(). The
+/// result is the same to the last bit for any number of threads. Throws InvalidArgument,
+/// OutOfMemory or Cancelled.
 /// @code{.cpp}
 /// PsfOptions options;
 /// options.model = PsfModel::gibson_lanni;

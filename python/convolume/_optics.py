@@ -52,6 +52,9 @@ class PsfKeywords(MicroscopeKeywords, total=False):
     """Keywords of :func:`make_psf`."""
 
     shape: Sequence[int] | Literal["auto"]
+    scan_angle: float | None
+    scan_axis: Literal["y", "x"]
+    scan_opposite: bool
     workers: int | None
     progress: Progress
 
@@ -87,6 +90,7 @@ class CameraKeywords(TypedDict, total=False):
 
 _LENGTHS = frozenset(one["keyword"] for one in _core.describe_options("PsfOptions") if one["unit"] == "µm")
 _MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
+_SCAN = ("scan_angle", "scan_axis", "scan_opposite")
 
 
 def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
@@ -119,7 +123,7 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
                               "ng, ng0, ni0, tg, tg0, ti0")
     own = {name: length_um(name, value) if name in _LENGTHS else value
-           for name, value in options.items() if name in _MICROSCOPE}
+           for name, value in options.items() if name in _MICROSCOPE or name in _SCAN}
     if own.get("ni0") is None:
         own["ni0"] = own.get("ni", _MICROSCOPE["ni"])
     if own.get("ns") is None:
@@ -206,6 +210,13 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
         cover glass, and of the cover glass by design.
     ti0, tg, tg0 : float
         Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the cover glass by design.
+    scan_angle : float, optional
+        For a stage scan, as of :func:`deskew`: the angle in degrees between light sheet and cover glass. The PSF then
+        has the skewed voxels of the scan, and z of `spacing` is the step of the stage.
+    scan_axis : {"y", "x"}
+        Axis of the camera along which planes of the scan are displaced.
+    scan_opposite : bool
+        Whether planes are displaced to lower indices of that axis.
     workers, progress
         See :class:`convolume.Run`.
 
