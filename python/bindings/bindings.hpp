@@ -15,6 +15,7 @@ void bind_option_names(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_convolver(nb::module_& module);
 void bind_deconvolver(nb::module_& module);
+void bind_deskew(nb::module_& module);
 void bind_filters(nb::module_& module);
 void bind_channelizers(nb::module_& module);
 void bind_correlation(nb::module_& module);

@@ -40,8 +40,8 @@ std::string keyword_in_tables(std::string_view option) {
 std::string keyword_of(std::string_view option) {
     if (option == "depth_range") return "depths";
     if (option == "refine_psf") return "convolume.fit_psf";
-    return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions>(
-        option);
+    return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions,
+                             DeskewOptions>(option);
 }
 
 void bind_option_names(nb::module_& module) {
@@ -60,6 +60,8 @@ void bind_option_names(nb::module_& module) {
     bind_names<Modality>(module, "Modality");
     bind_names<PsfParameter>(module, "PsfParameter");
     bind_names<PhantomKind>(module, "PhantomKind");
+    bind_names<ShearAxis>(module, "ShearAxis");
+    bind_names<Interpolation>(module, "Interpolation");
     bind_names<EngineChoice::Device>(module, "Device");
     module.def(
         "describe_options",
@@ -69,6 +71,7 @@ void bind_option_names(nb::module_& module) {
                 {"ChannelizerOptions", described_options<ChannelizerOptions>},
                 {"CorrelationOptions", described_options<CorrelationOptions>},
                 {"DeconvolveOptions", described_options<DeconvolveOptions>},
+                {"DeskewOptions", described_options<DeskewOptions>},
                 {"Engines", described_options<EngineChoice>},
                 {"FilterOptions", described_options<FilterOptions>},
                 {"Options", described_options<Options>},

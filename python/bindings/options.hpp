@@ -10,6 +10,7 @@
 #include "bindings/arrays.hpp"
 #include "core/option_tables.hpp"
 #include "deconvolve/option_table.hpp"
+#include "deskew/option_table.hpp"
 #include "optics/option_table.hpp"
 #include "signals/option_table.hpp"
 

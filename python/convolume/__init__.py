@@ -17,6 +17,7 @@ from ._core import version
 from ._correlation import CorrelationBank, correlation_peaks, divide_by_noise
 from ._deconvolve import Deconvolver
 from ._deconvolve_images import richardson_lucy, wiener
+from ._deskew import deskew
 from ._errors import (
     BadData,
     Cancelled,
@@ -60,7 +61,7 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport",
            "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable",
            "__version__", "channelize", "chirp_bank", "convolve", "correct_bleaching", "correlate", "correlation_peaks",
-           "divide_by_noise", "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open",
+           "deskew", "divide_by_noise", "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open",
            "plan_process", "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf",
            "resample_kernel", "richardson_lucy", "save", "spectral_chirp_bank", "synthesize", "wiener"]
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _core, _correlation, _deconvolve_options, _filters, _optics, _options, _problem, _run
+from convolume import _core, _correlation, _deconvolve_options, _deskew, _filters, _optics, _options, _problem, _run
 
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "CorrelationOptions",
-          "PsfOptions", "PhantomOptions", "Camera")
+          "PsfOptions", "DeskewOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
 KEYWORDS = Path(__file__).parents[1] / "convolume" / "_deconvolve_options.py"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
@@ -26,7 +26,7 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
          convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
          convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.channelize, convolume.Channelizer,
          convolume.synthesize, convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts,
-         convolume.refine_psf, convolume.fit_psf,
+         convolume.refine_psf, convolume.fit_psf, convolume.deskew,
          convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
 
 
@@ -69,6 +69,7 @@ def test_description_is_that_of_the_library():
     (_filters.FilterMethod, "FilterOptions", "method"),
     (_correlation.PeakPosition, "CorrelationOptions", "position"),
     (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
+    (_deskew.ShearAxis, "DeskewOptions", "axis"), (_deskew.Interpolation, "DeskewOptions", "interpolation"),
     (_optics.PhantomKind, "PhantomOptions", "kind"), (_run.Fft, "Engines", "fft")])
 def test_types_name_the_values_of_the_library(literal, table, name):
     choices = next(one["choices"] for one in _core.describe_options(table) if one["name"] == name)

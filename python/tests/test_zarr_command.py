@@ -76,6 +76,16 @@ def test_convolve(tmp_path, image):
     assert convolume.open(tmp_path / "c.tif").spacing == (0.3, 0.1, 0.1)
 
 
+def test_deskew(tmp_path, image):
+    values, _ = image
+    scan = ["--angle", "30", "--step", "300nm"]
+    assert run(tmp_path, "deskew", "a.zarr", *scan, "-o", "b.zarr").returncode == 0
+    result = convolume.open(tmp_path / "b.zarr")
+    assert result.spacing == pytest.approx((0.15, 0.1, 0.1)) and result.axes == "ZYX"
+    expected = np.asarray(convolume.deskew(values, angle=30, step=0.3, pixel=0.1))
+    np.testing.assert_array_equal(np.asarray(result), expected)
+
+
 def test_deconvolve_and_simulate(tmp_path, image):
     values, _ = image
     convolume.save(tmp_path / "a.tif", values, spacing=(0.3, 0.1, 0.1))

@@ -201,6 +201,7 @@ def cases(folder):
         "psf_from_beads": (convolume.psf_from_beads, {"stack": image, "shape": (3, 5, 5)}),
         "refine_psf": (convolume.refine_psf, {"measured": known, **optics}),
         "fit_psf": (convolume.fit_psf, {"image": known, **optics, "shape": (3, 5, 5)}),
+        "deskew": (convolume.deskew, {"image": image, "angle": 30, "step": 0.4, "pixel": 0.1}),
         "Phantom": (convolume.Phantom, {"shape": (6, 12, 10)}),
         "Phantom[]": (convolume.Phantom((6, 12, 10)).__getitem__, {"planes": slice(0, 3)}),
         "Camera": (convolume.Camera, {}),
