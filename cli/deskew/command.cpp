@@ -192,8 +192,8 @@ void add_deskew_command(CLI::App& app, Action& action) {
         "deskew", "Deskew stage scans of oblique and lattice light-sheet microscopes");
     auto request = std::make_shared<DeskewRequest>();
     set_examples(*command,
-                 {"convolume deskew scan.tif --angle 31.5 --step 400nm -o deskewed.tif",
-                  "convolume deskew scan.tif --angle 31.5 --step 400nm --rotate -o cells.tif"});
+                 {"convolume deskew image.tif --angle 31.5 --step 400nm -o deskewed.tif",
+                  "convolume deskew image.tif --angle 31.5 --step 400nm --rotate -o rotated.tif"});
     command->add_option("IMAGE", request->image, io::usual_image_endings())->required();
     add_scan(*command, *request);
     add_result(*command, *request);
