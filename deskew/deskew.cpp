@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deskew.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -164,6 +165,24 @@ class StreamedDeskew {
     ClampCount clamped_;
 };
 
+/// Deskews an image whose columns are adjacent, between views whose rows follow the sheared axis.
+void deskew_views(const ConstImageView& recorded, const ImageView& result,
+                  const DeskewOptions& options, const ExecutionContext& context) {
+    const Geometry geometry =
+        deskewing::geometry_of(reordered(recorded.shape, options.scan.axis), options);
+    const BlockSums sums(geometry, options, thread_count(options.threads));
+    constexpr index_t groups = 32;  // of planes, after each of which a stop is noticed
+    const index_t planes = ceil_div(result.shape.z, groups);
+    for (index_t z = 0; z < result.shape.z; z += planes) {
+        throw_if_stopped(context);
+        const index_t end = std::min(z + planes, result.shape.z);
+        const ImageView group = subview(result, {{z, 0, 0}, {end, result.shape.y, result.shape.x}});
+        static_cast<void>(sums.compute({recorded, {0, 0, 0}}, {z, 0, 0}, group));
+        if (context.progress)
+            context.progress(static_cast<double>(end) / static_cast<double>(result.shape.z));
+    }
+}
+
 }  // namespace
 
 DeskewPlan plan_deskew(const StackFormat& recorded, PixelType result,
@@ -195,13 +214,9 @@ Volume deskew(const ConstImageView& image, const DeskewOptions& options,
               const ExecutionContext& context) {
     check_types(image.type, image.type, options);
     Volume result(deskewed_grid(image.shape, options).shape, image.type);
-    const Geometry geometry = deskewing::geometry_of(image.shape, options);
     const ConstImageView recorded = reordered_view(image, options.scan.axis);
     if (recorded.strides.x == 1) {  // no copy is needed
-        throw_if_stopped(context);
-        const BlockSums sums(geometry, options, thread_count(options.threads));
-        static_cast<void>(sums.compute({recorded, {0, 0, 0}}, {0, 0, 0},
-                                       reordered_view(result.view(), options.scan.axis)));
+        deskew_views(recorded, reordered_view(result.view(), options.scan.axis), options, context);
         return result;
     }
     ViewSource source(image);
