@@ -41,6 +41,7 @@ def commands():
         "phantom": ["phantom", "--size", "8,24,24", "--count", "3", "-o", "out.npy"],
         "simulate": ["simulate", "image.npy", "kernel.npy", "--voxel", "200,100,100nm", "-o", "out.npy"],
         "preview": ["preview", "image.npy", "-o", "out.png"],
+        "deskew": ["deskew", "image.npy", "--angle", "30", "--step", "400nm", "--pixel", "100nm", "-o", "out.npy"],
         "project": ["project", "image.npy", "-o", "out.npy"],
     }
     if sys.argv[3] == "ON":
