@@ -28,7 +28,7 @@ import scenes
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "deconvolve/estimates/constants.hpp"
-VARIED = ["search", "prediction", "haze", "regions", "noise", "coarsening", "smoothing"]  # those that scenes have use of
+VARIED = ["search", "prediction", "haze", "regions", "noise", "coarsening", "smoothing"]  # groups
 # Every third scene of each half of the kinds, from light to dark: all microscopes take part.
 KINDS = ["cells", "mesh", "membranes", "crowd", "puncta", "neuron"]
 VARY = """
@@ -39,7 +39,7 @@ VARY = """
 #include <type_traits>
 namespace convolume::deconvolve {
 template <class T> T varied(const char* name, T value) {
-    const char* const changes = std::getenv("CONVOLUME_VARIED");  // such as "search.first_reference=1.2 haze.patience=2"
+    const char* const changes = std::getenv("CONVOLUME_VARIED");  // such as "haze.patience=2 search.judged_share=1.2"
     const std::string wanted = std::string(name) + "=";
     const char* const change = changes == nullptr ? nullptr : std::strstr(changes, wanted.c_str());
     if (change == nullptr) return value;
@@ -88,8 +88,8 @@ def rewrite(text):
 def build(folder):
     """Builds the command with constants that vary, and returns its path."""
     source = folder / "source"
-    tracked = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                             capture_output=True, text=True).stdout
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    tracked = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in tracked.split("\0"):
         if not name or not (ROOT / name).is_file():
             continue
@@ -159,7 +159,8 @@ def main():
             return np.array(list(pool.map(lambda scene: restore(program, folder, scene, varied), made)))
 
         usual, rows = restore_all(""), []
-        print(f"{len(made)} scenes\n\n| constant | value | factor | PSNR, mean | largest, dB | light, mean | largest |\n"
+        print(f"{len(made)} scenes\n\n"
+              "| constant | value | factor | PSNR, mean | largest, dB | light, mean | largest |\n"
               + "|---" * 7 + "|")
         for group, _, constant, value in constants:
             if group not in arguments.groups:

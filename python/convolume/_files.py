@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, NoReturn, TypedDict, Unpack
 
-import numpy as np
-
 from . import _core
 from ._argument_types import given_flag, names_wrong_types
-from ._arrays import TYPES
+from ._arrays import TYPES, readable
 from ._block_samples import read_box
 from ._blocks import Blocks
 from ._errors import InvalidArgument, errors_name, warn
@@ -227,7 +225,9 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
 def _axes_to_save(array: Any, like: Image | None, options: SaveKeywords) -> str | None:
     """Returns the axes of an array: those that are given, its own, or those of `like` if it has as many; else None."""
     axes = options.get("axes")
-    if axes or like is None or letters_of(array) is not None or np.ndim(array) != like.ndim:
+    if axes or like is None or letters_of(array) is not None:
+        return axes
+    if (array if hasattr(array, "ndim") else readable(array, "the image")).ndim != like.ndim:
         return axes
     return like.axes
 

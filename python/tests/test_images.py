@@ -133,6 +133,12 @@ def test_metadata_of_a_file_by_its_name(tmp_path):
         convolume.save(tmp_path / "c.tif", first, like=tmp_path / "none.tif")
 
 
+def test_lists_that_are_no_array_are_refused_beside_an_image_that_they_are_like(tmp_path):
+    like = convolume.Image.of_array(np.zeros((2, 3, 4), np.float32))
+    with pytest.raises(convolume.InvalidArgument, match="the image is no array of numbers"):
+        convolume.save(tmp_path / "a.zarr", [np.zeros((2, 3, 4)), np.zeros((2, 5, 4))], like=like)
+
+
 def test_arrays_take_the_axes_of_the_image_that_they_are_like(tmp_path):
     image = convolume.Image.of_array(np.zeros((2, 6, 5), np.uint16), axes="CYX", spacing=(0.2, 0.1),
                                      channel_names=["DAPI", "GFP"])

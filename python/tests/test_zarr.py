@@ -428,3 +428,13 @@ def test_without_the_package(monkeypatch, tmp_path):
     monkeypatch.setattr(_errors.importlib, "import_module", absent)
     with pytest.raises(RuntimeError, match=r"pip install tensorstore"):
         convolume.open(tmp_path / "a.zarr")
+
+
+def test_chunks_end_with_the_image(tmp_path):
+    image = np.arange(840, dtype=np.uint16).reshape(12, 10, 7)
+    convolume.save(tmp_path / "a.zarr", image, chunks=[10**9] * 3)
+    convolume.save(tmp_path / "b.zarr", image, chunks=(5, 20, 3), shards=(20, 40, 9))
+    for name, grid in ("a", [12, 10, 7]), ("b", [15, 10, 9]):
+        stored = json.loads((tmp_path / f"{name}.zarr/0/zarr.json").read_text())
+        assert stored["chunk_grid"]["configuration"]["chunk_shape"] == grid
+        np.testing.assert_array_equal(convolume.open(tmp_path / f"{name}.zarr"), image)
