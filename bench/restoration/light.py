@@ -112,16 +112,16 @@ def main():
         for of in ("light_of_level", *(() if arguments.levels else ("light",))) if some else ():
             print(f"| {name}, {of.replace('_', ' ')} {summary_of(some, of)}")
     if arguments.best:
-        print("\n| kinds | median loss, dB | largest | of | below its recording | times 30 iterations, median | largest "
-              "|\n"
+        print("\n| kinds | median loss, dB | largest | of | below its recording | times 30 iterations | largest |\n"
               + "|---" * 7 + "|")
         for name, is_unseen in ("seen", False), ("unseen", True):
             some = [row for row in rows if row["is_unseen"] == is_unseen]
             if not some:
                 continue
             worst, times = max(some, key=lambda row: row["loss"]), [row["times_plain"] for row in some]
+            below = sum(row["psnr"] < row["recorded"] for row in some)
             print(f"| {name} | {np.median([row['loss'] for row in some]):.2f} | {worst['loss']:.2f} | {worst['scene']} "
-                  f"| {sum(row['psnr'] < row['recorded'] for row in some)} | {np.median(times):.1f} | {max(times):.1f} |")
+                  f"| {below} | {np.median(times):.1f} | {max(times):.1f} |")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"rows": rows}) + "\n", encoding="utf-8")
 
