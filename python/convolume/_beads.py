@@ -12,7 +12,7 @@ from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import MicroscopeKeywords, _spacing, psf_options
+from ._optics import MicroscopeKeywords, psf_options, voxel_um
 from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
 
@@ -130,11 +130,11 @@ def _volume(array: Any, what: str) -> np.ndarray:
 
 def _spacing_of(array: Any, spacing: Sequence[float] | None) -> tuple[float, float, float] | None:
     if spacing is not None:
-        return _spacing(spacing)
+        return voxel_um("spacing", spacing)
     known = array.spacing if isinstance(array, Image) else ()
     if len(known) != 3 or None in known:
         return None
-    return _spacing([float(length or 0) for length in known])
+    return voxel_um("spacing", [float(length or 0) for length in known])
 
 
 def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:

@@ -10,7 +10,7 @@ from . import _core
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image, set_spacing
-from ._optics import Length, length_um
+from ._optics import Length, length_um, voxel_um
 from ._options import defaults_of, with_keywords
 from ._run import Progress, progress_bar
 
@@ -47,7 +47,7 @@ def _options(image: Any, angle: float, step: Length, pixel: Length | None,
              options: "DeskewKeywords") -> _core.DeskewOptions:
     own: dict[str, Any] = {name: value for name, value in options.items() if name not in ("workers", "progress")}
     if own.get("output_spacing") is not None:
-        own["output_spacing"] = [length_um("output_spacing", one) for one in own["output_spacing"]]
+        own["output_spacing"] = voxel_um("output_spacing", own["output_spacing"])
     made = _core.DeskewOptions(angle=angle, step=length_um("step", step), workers=options.get("workers") or 0, **own)
     made.set_pixels(*_pixels(image, pixel))
     return made

@@ -93,10 +93,11 @@ _MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
 _SCAN = ("scan_angle", "scan_axis", "scan_opposite")
 
 
-def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
+def voxel_um(name: str, spacing: Sequence[Length]) -> tuple[float, float, float]:
+    """Returns the edges of a voxel in µm; `name` names them in errors."""
     if isinstance(spacing, str | bytes) or len(spacing) != 3:
-        raise InvalidArgument(f"spacing is (z, y, x) in µm, not {shown(spacing)}")
-    lengths = [length_um("spacing", one) for one in spacing]
+        raise InvalidArgument(f"{name} is (z, y, x) in µm, not {shown(spacing)}")
+    lengths = [length_um(name, one) for one in spacing]
     return lengths[0], lengths[1], lengths[2]
 
 
@@ -132,7 +133,8 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
         own["ns"] = _core.index_of_mountant(own["ns"])
     if isinstance(shape, str) and shape != "auto":
         raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
-    made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength), spacing=_spacing(spacing),
+    made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength),
+                            spacing=voxel_um("spacing", spacing),
                             shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
                             workers=options.get("workers") or 0, **own)
     _core.refuse_unused_layers(made, [name for name, value in options.items() if value is not None])
@@ -258,7 +260,7 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
                        all_options, PsfKeywords, None if like is None else like._metadata.shape)
     with progress_bar(options.get("progress")) as report:
         values, _, _ = _core.make_psf(made, report)
-    return Image.of_array(values, spacing=_spacing(required["spacing"]))
+    return Image.of_array(values, spacing=voxel_um("spacing", required["spacing"]))
 
 
 @with_keywords(MicroscopeKeywords, _MICROSCOPE, takes_others=True)
@@ -326,7 +328,8 @@ def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[
     middle = [n // 2 for n in taps.shape] if center is None else whole_numbers(center, "center")
     if len(middle) != 3:
         raise InvalidArgument(f"center has {len(middle)} numbers: give its index along z, y and x")
-    values, new_middle = _core.resample_kernel(taps, middle, _spacing(spacing), _spacing(to_spacing))
+    values, new_middle = _core.resample_kernel(taps, middle, voxel_um("spacing", spacing),
+                                               voxel_um("to_spacing", to_spacing))
     return values, tuple(new_middle)
 
 
@@ -364,7 +367,7 @@ class Phantom(ArrayOperators):
     def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1),
                  **options: Unpack[PhantomKeywords]) -> None:
         self.shape: tuple[int, int, int] = triple_of(shape)
-        self.spacing: tuple[float, float, float] = _spacing(spacing)
+        self.spacing: tuple[float, float, float] = voxel_um("spacing", spacing)
         self._options = dict(options)
         self._workers = thread_count(options.pop("workers", None))
         self._core = _core.Phantom(_core.PhantomOptions(shape=self.shape, spacing=self.spacing, **options))

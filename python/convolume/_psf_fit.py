@@ -11,7 +11,7 @@ from . import _core
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import Length, MicroscopeKeywords, _spacing, psf_options
+from ._optics import Length, MicroscopeKeywords, psf_options, voxel_um
 from ._options import defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
@@ -100,7 +100,7 @@ def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitK
     if pixels.ndim != 3:
         raise InvalidArgument(f"the image has {pixels.ndim} dimensions: give one volume (z, y, x)")
     given = options.get("spacing")
-    voxel = _spacing(given) if given is not None else getattr(image, "spacing", None)
+    voxel = voxel_um("spacing", given) if given is not None else getattr(image, "spacing", None)
     if voxel is None or any(one is None for one in voxel):
         raise InvalidArgument("the voxel size of the image is not known: pass spacing=(z, y, x) in µm")
     model = psf_options(na, wavelength, voxel, options.get("shape", "auto"), options, FitKeywords)

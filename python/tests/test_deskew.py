@@ -74,6 +74,7 @@ def test_skewed_psfs_are_straight_after_deskewing():
 @pytest.mark.parametrize(("options", "message"), [
     ({"pixel": None}, "give pixel"), ({"angle": 0}, "above 0, up to 90"), ({"step": -1}, "step of the stage is -1"),
     ({"axis": "z"}, 'y or x, not "z"'), ({"interpolation": "cubic"}, "linear or lanczos"),
+    ({"output_spacing": range(10**12)}, r"output_spacing is \(z, y, x\) in µm"),
     ({"output_spacing": (1, 1, 1)}, r"leave out its voxel \(output_spacing\)"),
     ({"rotate": True, "inverse": True}, "leave out rotate"), ({"fill": np.nan}, "uint16 does not have")])
 def test_mistakes_are_told(options, message):
