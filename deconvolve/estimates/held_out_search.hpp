@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The search for the number of iterations, or for the weight of a roughness (roughness_search.hpp),
-// on a part of the image. The photons of the part are
-// divided at random into two halves, which record the same object with independent noise. One half
-// is restored by many iterations: the reference. Iterations on the other half come closer to the
-// reference while they restore the object, and move away from it when they restore their own noise.
+// The search for the number of iterations, or for the weight of a roughness
+// (roughness_search.hpp), on a part of the image. The photons of the part are divided at random
+// into two halves, which record the same object with independent noise. One half is restored by
+// many iterations: the reference. Iterations on the other half come closer to the reference while
+// they restore the object, and move away from it when they restore their own noise.
 
 #include <array>
 #include <functional>

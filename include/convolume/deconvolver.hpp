@@ -175,12 +175,8 @@ struct DeconvolveOptions {
     /// nearest to that, and takes half of it: all photons have half the relative variance. The
     /// whole takes two to three times as long as the iterations on the image alone.
     /// DeviceDeconvolver, PSFs that vary with depth, and images whose neighboring pixels share
-    /// their noise take
-    ///
-    ///     w = 1 / N
-    ///
-    /// with N as for tv_weight: the prior then expects √x of bright neighbors to differ by about
-    /// as much as it is. It is 0 if the image has nothing above the background.
+    /// their noise take w = 1 / N, with N as for tv_weight: the prior then expects √x of bright
+    /// neighbors to differ by about as much as it is. It is 0 without light above the background.
     std::optional<double> roughness;
     VoxelSize voxel{1, 1, 1};       ///< distances of voxels for the gradient of rl-tv and map
     double noise_to_signal = 0.01;  ///< penalty K of wiener and of wb's filter, for a PSF of sum 1
@@ -193,14 +189,14 @@ struct DeconvolveOptions {
     /// given, `iterations` are done; for wiener it is then 0.001, for map 0.0002.
     std::optional<double> stop;
     /// A search finds the number of iterations, which is at most `iterations`, or 200 if these are
-    /// not given. Deconvolver divides
-    /// the photons of the image's brightest part at random into two halves. It restores one half by
-    /// 80 iterations, and more if the number turns out to be near 80 and the model fits. It finds
-    /// after how many iterations the other half's estimate is nearest to that. The whole image then
-    /// takes 25 to 65 % more, the more the wider the PSF's haze. A single plane has 25 iterations
-    /// in place of 80, and takes the number of the halves. DeviceDeconvolver sets one photon in
-    /// eight apart, and takes the number after which the others predict these best. For all methods
-    /// but nnls, wiener and map, and not together with `stop`.
+    /// not given. Deconvolver divides the photons of the image's brightest part at random into two
+    /// halves. It restores one half by 80 iterations, and more if the number turns out to be near
+    /// 80 and the model fits. It finds after how many iterations the other half's estimate is
+    /// nearest to that. The whole image then takes 25 to 65 % more, the more the wider the PSF's
+    /// haze. A single plane has 25 iterations in place of 80, and takes the number of the halves.
+    /// DeviceDeconvolver sets one photon in eight apart, and takes the number after which the
+    /// others predict these best. For all methods but nnls, wiener and map, and not together with
+    /// `stop`.
     bool hold_out = false;
     /// Photons for each unit of the image, by which photons are drawn, for hold_out, splits and
     /// rlgc, for the weight of map, and counted for the weight of rl-tv. Whole photons are drawn
