@@ -135,18 +135,15 @@ Geometry geometry_of(const Shape3& recorded, const DeskewOptions& options) {
 
 namespace {
 
-// Returns the matrix and offset of a map from the recording to the result along planes, rows and
-// columns, which is the inverse of the geometry's.
+// Returns the map from the recording to the result along planes, rows and columns.
 VoxelMap map_of(const deskewing::Geometry& geometry) {
     const deskewing::LinearPosition &plane = geometry.plane, &row = geometry.row;
-    const double determinant = plane.of_plane * row.of_row - plane.of_row * row.of_plane;
-    VoxelMap map{};
-    map.matrix[0] = {row.of_row / determinant, -plane.of_row / determinant, 0};
-    map.matrix[1] = {-row.of_plane / determinant, plane.of_plane / determinant, 0};
-    map.matrix[2] = {0, 0, 1 / geometry.columns};
-    for (std::size_t axis = 0; axis < 2; ++axis)
-        map.offset[axis] = -map.matrix[axis][0] * plane.offset - map.matrix[axis][1] * row.offset;
-    return map;
+    VoxelMap to_recorded;
+    to_recorded.matrix = {{{plane.of_plane, plane.of_row, 0},
+                           {row.of_plane, row.of_row, 0},
+                           {0, 0, geometry.columns}}};
+    to_recorded.offset = {plane.offset, row.offset, 0};
+    return inverse(to_recorded);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "convolume/image_stream.hpp"
 #include "convolume/stage_scan.hpp"
 #include "convolume/volume.hpp"
+#include "convolume/voxel_map.hpp"
 
 namespace convolume {
 
@@ -56,26 +57,11 @@ struct DeskewOptions {
     int threads = 0;  ///< number of threads, as EngineChoice::threads
 };
 
-/// A map from voxels of the recording to those of the result:
-///
-///     result[a] = offset[a] + Σ_b matrix[a][b] · recorded[b]
-///
-/// Axes a and b are z, y, x, and positions are those of voxels' centers.
-/// @code{.cpp}
-/// const VoxelMap map = deskewed_grid({20, 64, 32}, DeskewOptions{}).map;
-/// const double row = map.offset[1] + map.matrix[1][0] * 10 + map.matrix[1][1] * 5;
-/// assert(std::abs(row - (5 + 34.641)) < 1e-3);  // row 5 of plane 10
-/// @endcode
-struct VoxelMap {
-    std::array<std::array<double, 3>, 3> matrix;
-    std::array<double, 3> offset;
-};
-
 /// Extents, voxel and place of a result.
 struct DeskewedGrid {
     Shape3 shape;
     VoxelSize voxel;
-    VoxelMap map;
+    VoxelMap map;  ///< from voxels of the recording to those of the result
 };
 
 /// Returns the grid of the result for a recording of shape `recorded`. It holds all recorded

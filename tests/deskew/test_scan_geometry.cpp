@@ -22,14 +22,6 @@ DeskewOptions options_of(const StageScan& scan, bool rotate = false) {
     return options;
 }
 
-/// Returns where a map puts a voxel.
-std::array<double, 3> mapped(const VoxelMap& map, const std::array<double, 3>& voxel) {
-    std::array<double, 3> result = map.offset;
-    for (std::size_t a = 0; a < 3; ++a)
-        for (std::size_t b = 0; b < 3; ++b) result[a] += map.matrix[a][b] * voxel[b];
-    return result;
-}
-
 }  // namespace
 
 // The table of programs in docs/guides/light-sheet.md has these parameters and signs.
@@ -47,8 +39,8 @@ TEST_CASE("shears of published programs", "[deskew]") {
         const DeskewedGrid grid = deskewed_grid({100, 40, 128}, options_of(scan));
         CHECK(grid.shape == Shape3{100, 40, 128 + 387});
         // ceil(99 · 3.9068) columns from the edge in plane 0.
-        CHECK(mapped(grid.map, {0, 0, 0})[2] == 387);
-        CHECK(mapped(grid.map, {1, 0, 0})[2] == Approx(387 - 3.90677).epsilon(1e-5));
+        CHECK(grid.map({0, 0, 0})[2] == 387);
+        CHECK(grid.map({1, 0, 0})[2] == Approx(387 - 3.90677).epsilon(1e-5));
     }
     SECTION("SOLS microscopes: scan_step_size_px 3, voxel_aspect_ratio 1.7320508, along y") {
         const double shear = 3, aspect = std::numbers::sqrt3, pixel = 0.115;
@@ -88,8 +80,8 @@ TEST_CASE("maps are those of the scan", "[deskew]") {
                 const std::array<double, 3> voxel{grid.voxel.z_um, grid.voxel.y_um,
                                                   grid.voxel.x_um};
                 const auto moved = [&](const std::array<double, 3>& by) {
-                    const auto from = mapped(grid.map, {3, 4, 5});
-                    auto to = mapped(grid.map, {3 + by[0], 4 + by[1], 5 + by[2]});
+                    const auto from = grid.map({3, 4, 5});
+                    auto to = grid.map({3 + by[0], 4 + by[1], 5 + by[2]});
                     for (std::size_t a = 0; a < 3; ++a) to[a] = (to[a] - from[a]) * voxel[a];
                     return to;
                 };
@@ -112,9 +104,8 @@ TEST_CASE("maps are those of the scan", "[deskew]") {
                 for (std::size_t a = 0; a < 3; ++a) {
                     double least = 1e9, most = -1e9;
                     for (int corner = 0; corner < 8; ++corner) {
-                        const auto at =
-                            mapped(grid.map, {corner & 1 ? 20.0 : 0.0, corner & 2 ? 29.0 : 0.0,
-                                              corner & 4 ? 11.0 : 0.0});
+                        const auto at = grid.map({corner & 1 ? 20.0 : 0.0, corner & 2 ? 29.0 : 0.0,
+                                                  corner & 4 ? 11.0 : 0.0});
                         least = std::min(least, at[a]);
                         most = std::max(most, at[a]);
                     }

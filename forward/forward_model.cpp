@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/forward_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "core/engine.hpp"
+#include "core/threads.hpp"
+#include "forward/planned_view.hpp"
+
+namespace convolume {
+
+using forward::PlannedView;
+using forward::PsfConvolution;
+
+ObjectGrid object_grid(const Shape3& result, const std::vector<View>& views) {
+    Index3 before, behind;
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        forward::check_view(views[v], v);
+        const forward::Margins margins = forward::margins_of(views[v]);
+        const auto& matrix = views[v].map.matrix;
+        static_cast<void>(inverse(views[v].map));
+        for (std::size_t a = 0; a < 3; ++a) {
+            const int axis = static_cast<int>(a);
+            double low = 0, high = 0;
+            for (std::size_t b = 0; b < 3; ++b) {
+                const auto first = -static_cast<double>(margins.before[static_cast<int>(b)]);
+                const auto last = static_cast<double>(margins.behind[static_cast<int>(b)]);
+                low += std::min(matrix[a][b] * first, matrix[a][b] * last);
+                high += std::max(matrix[a][b] * first, matrix[a][b] * last);
+            }
+            constexpr double most = 1e12;
+            if (high > most || low < -most)
+                throw InvalidArgument(
+                    message("the transform of ", forward::name_of(v),
+                            " makes its PSF 1e12 voxels large: check its numbers"));
+            // Rounding errors of the map make no further voxel.
+            constexpr double rounding = 1e-6;
+            before[axis] = std::max(before[axis], static_cast<index_t>(std::ceil(-low - rounding)));
+            behind[axis] = std::max(behind[axis], static_cast<index_t>(std::ceil(high - rounding)));
+        }
+    }
+    ObjectGrid grid{result, result, before};
+    for (int a = 0; a < 3; ++a)
+        grid.shape[a] = checked_add(checked_add(result[a], before[a]), behind[a]);
+    return grid;
+}
+
+namespace {
+
+template <class T>
+void multiply(T* values, const T* factors, index_t count, int threads) {
+    constexpr index_t run = 1 << 16;
+    parallel_for(ceil_div(count, run), threads, [&](index_t i, int) {
+        const index_t last = std::min(count, (i + 1) * run);
+#pragma omp simd
+        for (index_t k = i * run; k < last; ++k) values[k] *= factors[k];
+    });
+}
+
+template <class T>
+void add(const T* values, T* sums, index_t count, int threads) {
+    constexpr index_t run = 1 << 16;
+    parallel_for(ceil_div(count, run), threads, [&](index_t i, int) {
+        const index_t last = std::min(count, (i + 1) * run);
+#pragma omp simd
+        for (index_t k = i * run; k < last; ++k) sums[k] += values[k];
+    });
+}
+
+}  // namespace
+
+struct ForwardModel::Impl {
+    /// Arrays that an execution needs besides the object and the image.
+    template <class T>
+    struct Arrays {
+        T* grid;      ///< the object at the voxels of the view
+        T* weighted;  ///< the same for one of several PSFs
+        T* image;     ///< its image
+    };
+
+    ObjectGrid object;
+    Precision precision = Precision::float32;
+    int threads = 1;
+    std::vector<PlannedView> views;
+    Volume grid, weighted, image;
+    index_t host_bytes = 0;
+    std::mutex execution_mutex;
+
+    PixelType type() const {
+        return precision == Precision::float64 ? PixelType::float64 : PixelType::float32;
+    }
+    template <class Use>
+    void with_type(const Use& use) {
+        if (precision == Precision::float64)
+            use(double{});
+        else
+            use(float{});
+    }
+    const PlannedView& at(std::size_t view) const {
+        if (view >= views.size())
+            throw InvalidArgument(message("there is no ", forward::name_of(view),
+                                          ": the model has ", views.size(),
+                                          views.size() == 1 ? " view" : " views"));
+        return views[view];
+    }
+    template <class T>
+    Arrays<T> workspace() {
+        const auto of = [](Volume& volume) {
+            return volume.shape() == Shape3{} ? nullptr : volume.elements<T>();
+        };
+        return {of(grid), of(weighted), of(image)};
+    }
+
+    index_t allocate(const std::vector<View>& given, index_t limit);
+    void plan_convolutions(const View& view, PlannedView& planned,
+                           const ForwardModelOptions& options, const EngineChoice& engines,
+                           index_t limit_of_each);
+    void check(const ConstImageView& array, const Shape3& shape, const char* what) const;
+    template <class T>
+    void record(const PlannedView& view, const T* from, T* to, const ExecutionContext& context);
+    template <class T>
+    void add_back(const PlannedView& view, const T* from, T* to, const ExecutionContext& context);
+};
+
+// Makes workspaces that are large enough for every view, and the masks. Returns their bytes. Throws
+// OutOfMemory before they are made if they do not fit the limit.
+index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t limit) {
+    Shape3 largest_grid, largest_weighted, largest_image;
+    const auto hold = [](Shape3& largest, const Shape3& shape) {
+        if (element_count(shape) > element_count(largest)) largest = shape;
+    };
+    index_t bytes = 0;
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        const bool is_masked = given[v].mask.data != nullptr;
+        hold(largest_grid, views[v].grid);
+        if (views[v].weights.vary()) hold(largest_weighted, views[v].grid);
+        if (views[v].weights.vary() || is_masked) hold(largest_image, views[v].image);
+        if (is_masked) bytes = checked_add(bytes, bytes_of(views[v].image, type()));
+    }
+    for (const Shape3& shape : {largest_grid, largest_weighted, largest_image})
+        bytes = checked_add(bytes, bytes_of(shape, type()));
+    if (bytes >= limit)
+        throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes),
+                                  ", but the limit is ", format_bytes(limit)));
+    grid = Volume(largest_grid, type());
+    weighted = Volume(largest_weighted, type());
+    image = Volume(largest_image, type());
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        if (given[v].mask.data == nullptr) continue;
+        views[v].mask = Volume(views[v].image, type());
+        convert_pixels(given[v].mask, views[v].mask.view(), threads);
+    }
+    return bytes;
+}
+
+void ForwardModel::Impl::plan_convolutions(const View& view, PlannedView& planned,
+                                           const ForwardModelOptions& options,
+                                           const EngineChoice& engines, index_t limit_of_each) {
+    for (const FieldPsf& one : view.psfs) {
+        Options convolution;
+        convolution.mode = view.boundary ? Mode::same : Mode::valid;
+        convolution.boundary = view.boundary.value_or(Boundary{});
+        convolution.precision = options.precision;
+        convolution.normalization = options.normalization;
+        convolution.nan = NanPolicy::propagate;
+        convolution.max_host_bytes = limit_of_each;
+        const bool in_fft_order = one.center.kind == KernelCenter::Kind::corner;
+        const Volume unwrapped = in_fft_order ? unwrapped_kernel(one.psf) : Volume();
+        const ConstImageView psf = in_fft_order ? unwrapped.view() : one.psf;
+        const Index3 center = center_index(in_fft_order ? KernelCenter{} : one.center, psf);
+        convolution.center = {KernelCenter::Kind::explicit_, center};
+        Box3 part{{}, planned.grid};
+        if (!view.boundary)
+            for (int a = 0; a < 3; ++a) {
+                part.begin[a] = planned.margins.before[a] - (psf.shape[a] - 1 - center[a]);
+                part.end[a] = part.begin[a] + view.image[a] + psf.shape[a] - 1;
+            }
+        const auto convolver = [&](Operation operation) {
+            convolution.operation = operation;
+            return Convolver(part.shape(), psf, convolution, engines, type(), type());
+        };
+        planned.psfs.push_back(
+            {convolver(Operation::convolve), convolver(Operation::adjoint), part});
+    }
+}
+
+void ForwardModel::Impl::check(const ConstImageView& array, const Shape3& shape,
+                               const char* what) const {
+    if (array.data == nullptr)
+        throw InvalidArgument(message("the ", what, " points to no memory (null): allocate it"));
+    if (array.shape != shape || array.type != type() || !is_contiguous(array))
+        throw InvalidArgument(message("the ", what, " is ", to_string(array.shape), " (z×y×x) of ",
+                                      to_string(array.type), ", but the model takes a contiguous ",
+                                      to_string(shape), " of ", to_string(type())));
+}
+
+template <class T>
+void ForwardModel::Impl::record(const PlannedView& view, const T* from, T* to,
+                                const ExecutionContext& context) {
+    const Arrays<T> work = workspace<T>();
+    const T* sampled = from;
+    if (!view.sampling.is_identity()) {
+        view.sampling.sample(from, work.grid, threads);
+        sampled = work.grid;
+    }
+    const ImageView target = view_of(to, view.image);
+    const index_t pixels = element_count(view.image);
+    if (!view.weights.vary()) {
+        view.psfs[0].blur.execute(view_of(sampled, view.grid), target, context);
+    } else {
+        std::fill_n(to, pixels, T{0});
+        for (std::size_t k = 0; k < view.psfs.size(); ++k) {
+            view.weigh(k, sampled, work.weighted, false, threads);
+            view.psfs[k].blur.execute(subview(view_of(work.weighted, view.grid), view.psfs[k].part),
+                                      view_of(work.image, view.image), context);
+            add(work.image, to, pixels, threads);
+        }
+    }
+    if (view.mask.shape() != Shape3{}) multiply(to, view.mask.elements<T>(), pixels, threads);
+}
+
+template <class T>
+void ForwardModel::Impl::add_back(const PlannedView& view, const T* from, T* to,
+                                  const ExecutionContext& context) {
+    const Arrays<T> work = workspace<T>();
+    const index_t pixels = element_count(view.image), voxels = element_count(view.grid);
+    if (view.mask.shape() != Shape3{}) {
+        std::copy_n(from, pixels, work.image);
+        multiply(work.image, view.mask.elements<T>(), pixels, threads);
+        from = work.image;
+    }
+    const ConstImageView source = view_of(from, view.image);
+    if (!view.weights.vary()) {
+        view.psfs[0].back.execute(source, view_of(work.grid, view.grid), context);
+    } else {
+        std::fill_n(work.grid, voxels, T{0});
+        for (std::size_t k = 0; k < view.psfs.size(); ++k) {
+            const Box3& part = view.psfs[k].part;
+            if (part.shape() != view.grid) std::fill_n(work.weighted, voxels, T{0});
+            view.psfs[k].back.execute(source, subview(view_of(work.weighted, view.grid), part),
+                                      context);
+            view.weigh(k, work.weighted, work.grid, true, threads);
+        }
+    }
+    view.sampling.add_back(work.grid, to, threads);
+}
+
+ForwardModel::ForwardModel(const ObjectGrid& object, const std::vector<View>& views,
+                           const ForwardModelOptions& options, const EngineChoice& engines)
+    : impl_(std::make_unique<Impl>()) {
+    if (views.empty()) throw InvalidArgument("the forward model has no view: give at least one");
+    impl_->object = object;
+    impl_->precision = options.precision;
+    impl_->threads = thread_count(engines.threads);
+    index_t convolutions = 0;
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        forward::check_view(views[v], v);
+        impl_->views.emplace_back(views[v], object, v);
+        convolutions += 2 * static_cast<index_t>(views[v].psfs.size());
+    }
+    const index_t limit = host_limit_bytes(options.max_host_bytes);
+    const index_t own = impl_->host_bytes = impl_->allocate(views, limit);
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        PlannedView& planned = impl_->views[v];
+        // A convolver counts its input and output, which are arrays of the caller and workspaces.
+        const index_t arrays =
+            bytes_of(planned.grid, impl_->type()) + bytes_of(planned.image, impl_->type());
+        impl_->plan_convolutions(views[v], planned, options, engines,
+                                 (limit - own) / convolutions + arrays);
+        for (const PsfConvolution& one : planned.psfs)
+            for (const Convolver* convolver : {&one.blur, &one.back})
+                impl_->host_bytes +=
+                    std::max<index_t>(0, convolver->plan().chosen.host_bytes - arrays);
+    }
+}
+
+ForwardModel::~ForwardModel() = default;
+ForwardModel::ForwardModel(ForwardModel&&) noexcept = default;
+ForwardModel& ForwardModel::operator=(ForwardModel&&) noexcept = default;
+
+const ObjectGrid& ForwardModel::object() const {
+    return impl_->object;
+}
+std::size_t ForwardModel::views() const {
+    return impl_->views.size();
+}
+const Shape3& ForwardModel::image(std::size_t view) const {
+    return impl_->at(view).image;
+}
+index_t ForwardModel::host_bytes() const {
+    return impl_->host_bytes;
+}
+
+void ForwardModel::record(std::size_t view, const ConstImageView& object, const ImageView& image,
+                          const ExecutionContext& context) const {
+    const PlannedView& planned = impl_->at(view);
+    impl_->check(object, impl_->object.shape, "object");
+    impl_->check(image, planned.image, "image");
+    const std::lock_guard lock(impl_->execution_mutex);
+    impl_->with_type([&](auto value) {
+        using T = decltype(value);
+        impl_->record(planned, static_cast<const T*>(object.data), static_cast<T*>(image.data),
+                      context);
+    });
+}
+
+void ForwardModel::add_back(std::size_t view, const ConstImageView& image, const ImageView& object,
+                            const ExecutionContext& context) const {
+    const PlannedView& planned = impl_->at(view);
+    impl_->check(image, planned.image, "image");
+    impl_->check(object, impl_->object.shape, "object");
+    const std::lock_guard lock(impl_->execution_mutex);
+    impl_->with_type([&](auto value) {
+        using T = decltype(value);
+        impl_->add_back(planned, static_cast<const T*>(image.data), static_cast<T*>(object.data),
+                        context);
+    });
+}
+
+}  // namespace convolume

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Brings an object to the voxels of a view, by linear interpolation, and back by the exact adjoint.
+
+#include <array>
+
+#include "convolume/shape.hpp"
+#include "convolume/voxel_map.hpp"
+
+namespace convolume::forward {
+
+/// The linear map from an object to the grid of a view, some voxels larger than its recording.
+class ViewSampling {
+  public:
+    /// Voxel p of the grid is at the position `map`(p) of the object.
+    ViewSampling(const Shape3& object, const Shape3& grid, const VoxelMap& map);
+
+    /// Whether the grid is the object.
+    bool is_identity() const { return is_shift_ && grid_ == object_ && shift_ == Index3{}; }
+
+    /// Fills the grid.
+    template <class T>
+    void sample(const T* object, T* grid, int threads) const;
+    /// Adds the adjoint of sample() to the object. Sums do not depend on the number of threads.
+    template <class T>
+    void add_back(const T* grid, T* object, int threads) const;
+
+  private:
+    /// Positions of a row of the grid in the object: that of its first voxel.
+    struct RowStart {
+        std::array<double, 3> begin;
+        RowStart shifted(const std::array<double, 3>& by) const {
+            return {{begin[0] + by[0], begin[1] + by[1], begin[2] + by[2]}};
+        }
+    };
+
+    RowStart row_at(index_t z, index_t y) const;
+    template <class Visit>
+    void for_each_sample(const Visit& visit) const;
+    template <class T>
+    void sample_row(const T* object, const RowStart& row, T* out) const;
+    template <class T>
+    void add_row_back(const T* in, const RowStart& row, const Box3& part, int axis,
+                      T* object) const;
+    /// Returns the voxels of a row whose floor along an axis is in [first, last].
+    std::array<index_t, 2> voxels_between(const RowStart& row, int axis, index_t first,
+                                          index_t last) const;
+
+    Shape3 object_, grid_;
+    VoxelMap map_;
+    bool is_shift_ = false;       ///< whether voxels of both have the same places
+    Index3 shift_;                ///< voxel of the object at the first one of the grid
+    Index3 samples_;              ///< number of samples of a voxel along each axis of the grid
+    double share_ = 1;            ///< weight of one sample
+    std::array<double, 3> step_;  ///< from voxel to voxel of a row
+};
+
+}  // namespace convolume::forward
