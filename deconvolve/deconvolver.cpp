@@ -19,47 +19,12 @@
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/held_out_search.hpp"
 #include "deconvolve/placement.hpp"
+#include "deconvolve/sufficient_limit.hpp"
 #include "deconvolve/uncertainty.hpp"
 
 namespace convolume {
 
 namespace {
-
-/// Plans with a limit of host memory. Returns the bytes that the plan takes; none if nothing fits.
-using PlanWithin = std::function<std::optional<index_t>(index_t limit_bytes)>;
-
-/// Returns the limit that format_limit() writes.
-index_t written_limit(index_t bytes) {
-    return parse_byte_size(format_limit(bytes));
-}
-
-/// Returns the limit of host memory that lets a deconvolution be planned, as text for an option. It
-/// is tried by `plan`, and is at most 6 % above a limit that is too small. Returns none if no limit
-/// is enough. `limit_bytes` is too small.
-///
-/// The need depends on the limit: a larger one admits searches and coarser images, which take
-/// memory themselves. The bytes of one plan would therefore not tell it.
-std::optional<std::string> sufficient_host_limit(index_t limit_bytes, const PlanWithin& plan) {
-    constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
-    // Nearer to the least limit takes more plans, and limits are given in round numbers.
-    constexpr double precision = 1.05;
-    const std::optional<index_t> fastest = plan(unlimited);
-    if (!fastest) return {};
-    index_t too_small = std::max<index_t>(limit_bytes, 1);
-    index_t enough = written_limit(std::max(*fastest, too_small));
-    while (!plan(enough)) {
-        too_small = enough;
-        enough = written_limit(2 * enough);
-    }
-    while (static_cast<double>(enough) > precision * static_cast<double>(too_small)) {
-        const double middle =
-            std::sqrt(static_cast<double>(too_small)) * std::sqrt(static_cast<double>(enough));
-        const index_t tried = written_limit(static_cast<index_t>(middle));
-        if (tried <= too_small || tried >= enough) break;
-        (plan(tried) ? enough : too_small) = tried;
-    }
-    return format_limit(enough);
-}
 
 // Takes memory that was reserved from the limits, which keep the rest for the whole image.
 void take_from_limits(index_t host_bytes, index_t device_bytes,
@@ -225,60 +190,31 @@ struct Deconvolver::Impl {
     }
 };
 
-namespace {
-
-/// Returns `make(options)`. If a limit of host memory is too small for it, the error names one that
-/// is enough.
-template <class Make>
-auto make_within_limits(const Shape3& image, const DeconvolveOptions& options, const Make& make)
-    -> decltype(make(options)) {
-    try {
-        return make(options);
-    } catch (const OutOfMemory&) {
-        const index_t limit = host_limit_bytes(options.max_host_bytes);
-        const auto enough =
-            sufficient_host_limit(limit, [&](index_t tried) -> std::optional<index_t> {
-                DeconvolveOptions other = options;
-                other.max_host_bytes = tried;
-                try {
-                    return make(other)->plan.host_bytes;
-                } catch (const OutOfMemory&) {
-                    return {};
-                }
-            });
-        if (!enough) throw;  // another limit is too small
-        throw OutOfMemory(sentence("no plan for the deconvolution of an image of ",
-                                   to_string(image), " fits the memory limits: allow ", *enough,
-                                   " of host memory instead of ", format_bytes(limit), " (",
-                                   OptionName{"max_host_bytes"}, ")"));
-    }
-}
-
-}  // namespace
-
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines) {
     deconvolve::check_unused(options);
-    impl_ = make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
-        auto made = std::make_unique<Impl>();
-        made->problem = deconvolve::resolve_problem(image_shape, psf, chosen, engines.threads);
-        made->prepare(engines, [&](EngineChoice& rest) {
-            made->search = make_search(made->problem, psf, chosen, rest);
+    impl_ =
+        deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
+            auto made = std::make_unique<Impl>();
+            made->problem = deconvolve::resolve_problem(image_shape, psf, chosen, engines.threads);
+            made->prepare(engines, [&](EngineChoice& rest) {
+                made->search = make_search(made->problem, psf, chosen, rest);
+            });
+            return made;
         });
-        return made;
-    });
 }
 
 // A search of held-out photons is in the whole image, since a part would have one PSF.
 Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
                          const DeconvolveOptions& options, const EngineChoice& engines) {
     deconvolve::check_unused(options);
-    impl_ = make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
-        auto made = std::make_unique<Impl>();
-        made->problem = deconvolve::resolve_problem(image_shape, psfs, chosen, engines.threads);
-        made->prepare(engines, [](EngineChoice&) {});
-        return made;
-    });
+    impl_ =
+        deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
+            auto made = std::make_unique<Impl>();
+            made->problem = deconvolve::resolve_problem(image_shape, psfs, chosen, engines.threads);
+            made->prepare(engines, [](EngineChoice&) {});
+            return made;
+        });
 }
 
 Deconvolver::~Deconvolver() = default;

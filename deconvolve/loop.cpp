@@ -33,7 +33,7 @@ class IterationLoop {
     IterationLoop(Executor& executor, const DeconvolutionProblem& problem, const LoadedImage& image,
                   float held_out_share, IterationProgress& progress, int iterations)
         : executor_(executor),
-          pixels_(static_cast<double>(element_count(problem.image))),
+          pixels_(static_cast<double>(problem.pixels())),
           held_out_share_(held_out_share),
           progress_(progress),
           iterations_(iterations),
@@ -303,7 +303,8 @@ void load_pixel_weights(Executor& executor, const DeconvolutionProblem& problem,
 LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,
                  const DeconvolveRun& run_options, const TimelineRow& row) {
     LoadedImage loaded = images.load(executor, problem, row);
-    if (problem.options.has_pixel_weights)
+    // Views bring weights of their own.
+    if (run_options.pixel_weights.data != nullptr)
         load_pixel_weights(executor, problem, run_options.pixel_weights);
     if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
     if (run_options.start.data != nullptr) {
@@ -319,6 +320,21 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, Caller
 }
 
 }  // namespace
+
+void report_levels(const LoadedImage& loaded, DeconvolveReport& report) {
+    report.background = loaded.background;
+    report.darkest = loaded.darkest;
+    report.background_error = loaded.background_error;
+    report.is_under_haze = loaded.is_under_haze;
+    report.light = loaded.mean - loaded.background;
+    report.photons = loaded.noise;
+    report.has_gain = loaded.has_gain;
+    report.is_filtered = loaded.is_filtered;
+    report.offset_error = loaded.offset_error;
+    report.negative_pixels = loaded.negative_pixels;
+    report.saturated_pixels = loaded.saturated_pixels - loaded.missing_pixels;
+    report.missing_pixels = loaded.missing_pixels;
+}
 
 DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,
                      const ExecutionContext& context, const DeconvolveRun& run_options,
@@ -353,25 +369,14 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
                         progress, most);
     }
     DeconvolveReport& report = outcome.report;
-    const index_t compared = element_count(problem.image) - loaded.missing_pixels;
+    const index_t compared = problem.pixels() - loaded.missing_pixels;
     if (loaded.has_gain && has_likelihood(problem.options.method) && compared > 0 &&
         !problem.options.has_pixel_weights)
         report.misfit =
             -2 * loaded.noise.gain * report.last.likelihood / static_cast<double>(compared);
     report.coarse_iterations = preparation.iterations();
-    report.background = loaded.background;
-    report.darkest = loaded.darkest;
-    report.background_error = loaded.background_error;
-    report.is_under_haze = loaded.is_under_haze;
-    report.light = loaded.mean - loaded.background;
-    report.photons = loaded.noise;
-    report.has_gain = loaded.has_gain;
-    report.is_filtered = loaded.is_filtered;
-    report.offset_error = loaded.offset_error;
+    report_levels(loaded, report);
     report.tv_weight = tv_weight_of(problem, loaded);
-    report.negative_pixels = loaded.negative_pixels;
-    report.saturated_pixels = loaded.saturated_pixels - loaded.missing_pixels;
-    report.missing_pixels = loaded.missing_pixels;
     report.executed = images.store(executor, problem, row);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

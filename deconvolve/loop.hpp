@@ -12,6 +12,9 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
                      const ExecutionContext& context, const DeconvolveRun& run_options,
                      int engine = 0);
 
+/// Sets what was found in the pixels of an image.
+void report_levels(const LoadedImage& loaded, DeconvolveReport& report);
+
 /// Returns a context of a part of the work, which advances the progress from `from` to `to`. It has
 /// the stop token, but no timeline. `context` must outlive it.
 ExecutionContext progress_between(const ExecutionContext& context, double from, double to);

@@ -353,7 +353,7 @@ index_t array_bytes(const DeconvolutionProblem& problem) {
     const ArrayCounts counts = array_counts(problem);
     const index_t elements =
         checked_add(checked_multiply(counts.object, element_count(problem.object)),
-                    checked_multiply(counts.image, element_count(problem.image)));
+                    checked_multiply(counts.image, problem.pixels()));
     return checked_multiply(elements, static_cast<index_t>(sizeof(float)));
 }
 

@@ -31,6 +31,9 @@ struct DeconvolutionProblem {
     Shape3 image;
     Shape3 object;
     Index3 image_at;  ///< index of the object's voxel at the image's first pixel
+    /// Number of pixels of all recordings, if there are several (views); `image` then has the
+    /// extents of the result.
+    std::optional<index_t> recorded_pixels;
     Volume psf;       ///< the PSF as float32, without negative samples, with a sum of 1
     /// Further PSFs of the same extents and center, if the PSF varies with depth, and the plane of
     /// the image, counted from 0, that each of all PSFs is of, in ascending order.
@@ -82,6 +85,8 @@ struct DeconvolutionProblem {
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
                !options.saturation && options.splits == 0 && !traits.solves_system;
     }
+    /// Returns the number of pixels that iterations compare with a model.
+    index_t pixels() const { return recorded_pixels.value_or(element_count(image)); }
     bool psf_varies() const { return psf_planes.size() > 1; }
     /// Returns the number of PSFs.
     index_t psf_count() const { return psf_varies() ? static_cast<index_t>(psf_planes.size()) : 1; }

@@ -294,6 +294,12 @@ const Shape3& ForwardModel::image(std::size_t view) const {
 index_t ForwardModel::host_bytes() const {
     return impl_->host_bytes;
 }
+std::string ForwardModel::engines() const {
+    std::string names;
+    for (const std::string& name : impl_->views[0].psfs[0].blur.plan().engines)
+        names += (names.empty() ? "" : " ") + name;
+    return names;
+}
 
 void ForwardModel::record(std::size_t view, const ConstImageView& object, const ImageView& image,
                           const ExecutionContext& context) const {

@@ -254,7 +254,7 @@ class ArrayExecutor final : public Executor {
     const DeconvolutionProblem& problem_;
     StepSettings step_settings_;
     index_t voxels_ = element_count(problem_.object);
-    index_t pixels_ = element_count(problem_.image);
+    index_t pixels_ = problem_.pixels();
     std::array<float*, array_roles> arrays_of_roles_{};
     float*& of(ArrayRole role) { return arrays_of_roles_[static_cast<std::size_t>(role)]; }
     // The arrays; null: there is none.

@@ -50,7 +50,7 @@ class HostLoops {
         for (int i = 0; i < counts.object; ++i)
             objects_.emplace_back(problem.object, PixelType::float32);
         for (int i = 0; i < counts.image; ++i)
-            images_.emplace_back(problem.image, PixelType::float32);
+            images_.emplace_back(Shape3{1, 1, problem.pixels()}, PixelType::float32);
     }
 
     /// Sets the context to which later convolutions report.

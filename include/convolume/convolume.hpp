@@ -15,6 +15,7 @@
 #include "convolume/deskew.hpp"
 #include "convolume/device.hpp"
 #include "convolume/filter_bank.hpp"
+#include "convolume/forward_model.hpp"
 #include "convolume/image_stream.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/missing_pixels.hpp"
@@ -26,3 +27,5 @@
 #include "convolume/stage_scan.hpp"
 #include "convolume/stream_filter.hpp"
 #include "convolume/version.hpp"
+#include "convolume/view_deconvolver.hpp"
+#include "convolume/voxel_map.hpp"

@@ -11,6 +11,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "convolume/engines.hpp"
@@ -109,6 +110,8 @@ class CONVOLUME_API ForwardModel {
     const Shape3& image(std::size_t view) const;
     /// Returns the bytes of host memory of convolutions, masks and workspaces.
     index_t host_bytes() const;
+    /// Returns the names of the engines that convolve, such as "cpu:0 gpu:1".
+    std::string engines() const;
 
     /// Computes the image of one view, A_v x. `object` has the extents of object().shape.
     void record(std::size_t view, const ConstImageView& object, const ImageView& image,

@@ -490,15 +490,21 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
     callers, which only read them."""
     x = np.arange(-radius, radius + 1)
     # A width whose square is 0 has one sample, whatever the distance.
-    gaussian: Array = np.exp(-0.5 / max(sigma * sigma, np.finfo(float).tiny) * x ** 2)
+    variance = max(sigma * sigma, float(np.finfo(float).tiny))
+    gaussian: Array = np.exp(-0.5 / variance * x ** 2)
     gaussian = gaussian / gaussian.sum()
     if order == 0:
         return gaussian
     factor: Any = np.polynomial.Polynomial([1.0])  # the derivative is this polynomial times the Gaussian
-    slope = np.polynomial.Polynomial([0.0, -1.0 / (sigma * sigma)])
-    for _ in range(order):
-        factor = factor.deriv() + slope * factor
-    return np.asarray(factor(x) * gaussian)
+    slope = np.polynomial.Polynomial([0.0, -1.0 / variance])
+    with np.errstate(all="ignore"):
+        for _ in range(order):
+            factor = factor.deriv() + slope * factor
+        derivative = np.asarray(factor(x) * gaussian)
+    if not np.isfinite(derivative).all():
+        raise InvalidArgument(f"the derivative {order} of a Gaussian of sigma {sigma} is too large for a number: give "
+                              f"a larger sigma")
+    return derivative
 
 
 def _uniform_axis_filter(axis: int, extent: int, size: int, origin: int, mode: str) -> AxisFilter:

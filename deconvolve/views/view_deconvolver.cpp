@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/view_deconvolver.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/estimates/dark_level.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/loop.hpp"
+#include "deconvolve/sufficient_limit.hpp"
+#include "deconvolve/views/view_images.hpp"
+
+namespace convolume {
+
+namespace {
+
+using deconvolve::DeconvolutionProblem;
+using deconvolve::ViewProblem;
+
+// Returns the options of all views together.
+DeconvolveOptions common_options(const DeconvolveOptions& options) {
+    deconvolve::check_unused(options);
+    if (!uses_option(options.method, "weights") || uses_option(options.method, "unmatched"))
+        throw InvalidArgument(message("several views are not deconvolved by ",
+                                      to_string(options.method), ": choose rl, rl-tv, shb or map"));
+    if (options.splits > 0)
+        throw InvalidArgument("the uncertainty is estimated of one view alone: leave splits out");
+    if (options.coarse_start.value_or(0) > 0)
+        throw InvalidArgument("a coarse start is made of one view alone: leave it out");
+    DeconvolveOptions common = options;
+    common.coarse_start = 0;
+    common.has_pixel_weights = true;
+    common.streamed = false;
+    common.image_type.reset();
+    return common;
+}
+
+// Returns the problem of one view, whose levels are found as those of a single image.
+ViewProblem problem_of(const View& view, const DeconvolveOptions& common, const ViewLevels& levels,
+                       int threads) {
+    ViewProblem one;
+    DeconvolveOptions options = common;
+    options.has_pixel_weights = false;
+    options.center = view.psfs.front().center;
+    if (levels.background) options.background = levels.background;
+    if (levels.offset) options.offset = levels.offset;
+    if (levels.gain) options.gain = levels.gain;
+    one.problem = deconvolve::resolve_problem(view.image, view.psfs.front().psf, options, threads);
+    // Iterations on all views divide their photons.
+    one.problem.searches_in_part = one.problem.options.hold_out;
+    one.problem.options.hold_out = false;
+    if (!one.problem.has_light) throw BadData("a PSF of a view has no light: give one that has");
+    one.view = view;
+    one.view.psfs.clear();
+    one.light = levels.light;
+    one.border = levels.border;
+    if (!(levels.light > 0) || !std::isfinite(levels.light))
+        throw InvalidArgument(message("the light of a view is ", levels.light,
+                                      " times that of the others: give a number above 0"));
+    if (levels.border < 0)
+        throw InvalidArgument(message("the border of a view is ", levels.border,
+                                      " voxels wide: give a number from 0"));
+    if (view.mask.data == nullptr) return one;
+    one.mask = Volume(view.image, PixelType::float32);
+    convert_pixels(view.mask, one.mask.view(), threads);
+    one.view.mask = {};
+    const float* const values = one.mask.elements<float>();
+    if (!std::all_of(values, values + element_count(view.image),
+                     [](float weight) { return weight >= 0 && std::isfinite(weight); }))
+        throw BadData(
+            "a mask of a view has weights that are negative or not finite: give numbers "
+            "from 0");
+    return one;
+}
+
+}  // namespace
+
+struct ViewDeconvolver::Impl {
+    DeconvolutionProblem problem;
+    std::vector<ViewProblem> views;
+    std::optional<ForwardModel> model;
+    DeconvolvePlan plan;
+    int threads = 1;
+    std::optional<deconvolve::ViewArrays> arrays;
+    std::mutex execution_mutex;
+
+    void resolve(const Shape3& result, const std::vector<View>& given,
+                 const DeconvolveOptions& common, const std::vector<ViewLevels>& levels);
+    void make_model(std::vector<View> given, const EngineChoice& engines);
+};
+
+// Makes the problem of all views, with the object of the model, and that of each view.
+void ViewDeconvolver::Impl::resolve(const Shape3& result, const std::vector<View>& given,
+                                    const DeconvolveOptions& common,
+                                    const std::vector<ViewLevels>& levels) {
+    index_t pixels = 0;
+    double squared_taps = 0;
+    for (std::size_t v = 0; v < given.size(); ++v) {
+        views.push_back(
+            problem_of(given[v], common, levels.empty() ? ViewLevels{} : levels[v], threads));
+        pixels = checked_add(pixels, element_count(given[v].image));
+        squared_taps += deconvolve::squared_taps_of(views[v].problem.psf);
+    }
+    problem.options = resolved(common, result.z);
+    problem.traits = deconvolve::traits_of(common);
+    problem.image = result;
+    problem.recorded_pixels = pixels;
+    problem.psf_sum = views[0].problem.psf_sum;
+    problem.has_light = true;
+    // The mean of the views' corrections has less noise than one of them.
+    const auto count = static_cast<double>(given.size());
+    problem.squared_taps = squared_taps / (count * count);
+}
+
+void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoice& engines) {
+    // Copies of the PSFs without negative samples, until the model has their transforms.
+    std::vector<Volume> taps;
+    DeconvolveOptions of_psf = problem.options;
+    of_psf.has_pixel_weights = false;
+    for (View& view : given) {
+        view.boundary = problem.options.boundary;
+        view.mask = {};
+        for (FieldPsf& one : view.psfs) {
+            of_psf.center = one.center;
+            DeconvolutionProblem resolved =
+                deconvolve::resolve_problem(view.image, one.psf, of_psf, threads);
+            problem.negative_psf_samples += resolved.negative_psf_samples;
+            one.center = resolved.options.center;
+            one.psf = taps.emplace_back(std::move(resolved.psf)).view();
+        }
+    }
+    const ObjectGrid object = object_grid(problem.image, given);
+    problem.object = object.shape;
+    problem.image_at = object.result_at;
+    const index_t own =
+        checked_add(deconvolve::array_bytes(problem), deconvolve::caller_bytes(problem));
+    ForwardModelOptions options;
+    const index_t limit = host_limit_bytes(problem.options.max_host_bytes);
+    if (own >= limit)
+        throw OutOfMemory(message("the deconvolution's arrays and images take ", format_bytes(own),
+                                  ", but the limit is ", format_bytes(limit)));
+    options.max_host_bytes = limit - own;
+    model.emplace(object, given, options, engines);
+    plan.object = object.shape;
+    plan.array_bytes = deconvolve::array_bytes(problem);
+    plan.host_bytes = own + model->host_bytes();
+    plan.engines = model->engines();
+    for (ViewProblem& one : views) {
+        try {
+            one.problem.dark_level = deconvolve::DarkLevel::make(one.problem, threads);
+        } catch (const OutOfMemory&) {
+            one.problem.dark_level.reset();
+        }
+        one.problem.release_taps();
+    }
+}
+
+ViewDeconvolver::ViewDeconvolver(const Shape3& result, const std::vector<View>& views,
+                                 const DeconvolveOptions& options,
+                                 const std::vector<ViewLevels>& levels,
+                                 const EngineChoice& engines) {
+    if (views.empty()) throw InvalidArgument("there is no view: give at least one");
+    if (!levels.empty() && levels.size() != views.size())
+        throw InvalidArgument(message("there are ", views.size(), " views, but the levels of ",
+                                      levels.size(), ": give those of each view, or none"));
+    const DeconvolveOptions common = common_options(options);
+    static_cast<void>(object_grid(result, views));  // checks the views
+    impl_ = deconvolve::make_within_limits(result, common, [&](const DeconvolveOptions& chosen) {
+        auto made = std::make_unique<Impl>();
+        made->threads = thread_count(engines.threads);
+        made->resolve(result, views, chosen, levels);
+        made->make_model(views, engines);
+        return made;
+    });
+}
+
+ViewDeconvolver::~ViewDeconvolver() = default;
+ViewDeconvolver::ViewDeconvolver(ViewDeconvolver&&) noexcept = default;
+ViewDeconvolver& ViewDeconvolver::operator=(ViewDeconvolver&&) noexcept = default;
+
+DeconvolvePlan ViewDeconvolver::plan() const {
+    return impl_->plan;
+}
+const ObjectGrid& ViewDeconvolver::object() const {
+    return impl_->model->object();
+}
+
+std::vector<DeconvolveReport> ViewDeconvolver::execute(const std::vector<ConstImageView>& images,
+                                                       const ImageView& result,
+                                                       const DeconvolveRun& run,
+                                                       const ExecutionContext& context) const {
+    Impl& impl = *impl_;
+    const StopScope scope(context.stop);
+    if (images.size() != impl.views.size())
+        throw InvalidArgument(message("this deconvolution was planned for ", impl.views.size(),
+                                      " views, but there are ", images.size(), " images"));
+    for (std::size_t v = 0; v < images.size(); ++v)
+        if (images[v].shape != impl.views[v].problem.image || images[v].data == nullptr)
+            throw InvalidArgument(message("the image of view ", v + 1, " has the shape ",
+                                          to_string(images[v].shape),
+                                          " (z×y×x), but this deconvolution was planned for ",
+                                          to_string(impl.views[v].problem.image)));
+    if (result.shape != impl.problem.image || result.data == nullptr || is_complex(result.type))
+        throw InvalidArgument(message("the result is ", to_string(result.shape), " (z×y×x) of ",
+                                      to_string(result.type), ", but real numbers of the shape ",
+                                      to_string(impl.problem.image), " were planned"));
+    if (run.pixel_weights.data != nullptr || run.uncertainty != nullptr)
+        throw InvalidArgument(
+            "several views take weights of pixels as masks, and have no uncertainty: leave "
+            "pixel_weights and uncertainty out");
+    deconvolve::check_start(impl.problem, run.start);
+    const std::lock_guard lock(impl.execution_mutex);
+    if (!impl.arrays) {
+        const PhaseTimer timer(context.timeline, Phase::allocate);
+        impl.arrays.emplace(impl.problem, *impl.model, impl.threads);
+    }
+    impl.arrays->use(context);
+    deconvolve::ArrayExecutor<deconvolve::ViewArrays> executor(*impl.arrays, impl.problem);
+    deconvolve::ViewImages all(impl.views, images, result, *impl.arrays);
+    const DeconvolveReport together =
+        deconvolve::run(executor, impl.problem, all, context, run, -1);
+    std::vector<DeconvolveReport> reports;
+    for (const deconvolve::LoadedImage& found : all.found()) {
+        DeconvolveReport& report = reports.emplace_back(together);
+        deconvolve::report_levels(found, report);
+        report.misfit.reset();
+    }
+    return reports;
+}
+
+}  // namespace convolume

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The images of several views and their common result. Each image is loaded as a single one would
+// be, with the levels of its own, and is then brought to units that all views share: photons above
+// the offset, divided by the gain of the first view.
+
+#include <vector>
+
+#include "convolume/view_deconvolver.hpp"
+#include "deconvolve/caller_images.hpp"
+#include "deconvolve/views/view_arrays.hpp"
+
+namespace convolume::deconvolve {
+
+/// A view as a problem of its own, whose levels are found from its image.
+struct ViewProblem {
+    DeconvolutionProblem problem;
+    View view;  ///< with a copy of the mask, if there is one
+    Volume mask;
+    double light = 1;    ///< ViewLevels::light
+    index_t border = 0;  ///< ViewLevels::border
+};
+
+class ViewImages final : public CallerImages {
+  public:
+    /// All arguments are kept by reference.
+    ViewImages(const std::vector<ViewProblem>& views, const std::vector<ConstImageView>& images,
+               const ImageView& result, ViewArrays& arrays)
+        : views_(views), images_(images), result_(result), arrays_(arrays) {}
+
+    LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
+                     const TimelineRow& row) override;
+    ExecutionReport store(const Executor& executor, const DeconvolutionProblem& problem,
+                          const TimelineRow& row) override;
+
+    /// Returns what load() found in each view.
+    const std::vector<LoadedImage>& found() const { return found_; }
+
+  private:
+    const std::vector<ViewProblem>& views_;
+    const std::vector<ConstImageView>& images_;
+    ImageView result_;
+    ViewArrays& arrays_;
+    std::vector<LoadedImage> found_;
+};
+
+}  // namespace convolume::deconvolve
