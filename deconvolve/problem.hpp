@@ -34,7 +34,7 @@ struct DeconvolutionProblem {
     /// Number of pixels of all recordings, if there are several (views); `image` then has the
     /// extents of the result.
     std::optional<index_t> recorded_pixels;
-    Volume psf;       ///< the PSF as float32, without negative samples, with a sum of 1
+    Volume psf;  ///< the PSF as float32, without negative samples, with a sum of 1
     /// Further PSFs of the same extents and center, if the PSF varies with depth, and the plane of
     /// the image, counted from 0, that each of all PSFs is of, in ascending order.
     std::vector<Volume> deeper_psfs;

@@ -15,17 +15,13 @@ static constexpr double rounding = 1e-9;
 /// The eight voxels around a position, and their weights.
 struct Corners {
     explicit Corners(const std::array<double, 3>& at) {
-        for (int a = 0; a < 3; ++a) {
-            const double floor = std::floor(at[static_cast<std::size_t>(a)]);
-            first[a] = static_cast<index_t>(floor);
-            upper[static_cast<std::size_t>(a)] = at[static_cast<std::size_t>(a)] - floor;
+        for (std::size_t a = 0; a < 3; ++a) {
+            // std::floor() is a call without SSE4.1.
+            index_t floor = static_cast<index_t>(at[a]);
+            floor -= at[a] < static_cast<double>(floor);
+            first[static_cast<int>(a)] = floor;
+            upper[a] = at[a] - static_cast<double>(floor);
         }
-    }
-    /// Whether all of them are in an object of these extents.
-    bool are_inside(const Shape3& object) const {
-        for (int a = 0; a < 3; ++a)
-            if (first[a] < 0 || first[a] + 1 >= object[a]) return false;
-        return true;
     }
     double weight(int axis, int side) const {
         const double high = upper[static_cast<std::size_t>(axis)];
@@ -109,35 +105,72 @@ void ViewSampling::for_each_sample(const Visit& visit) const {
             }
 }
 
+// Calls inside(x, cell, weights) for the voxels of a row in [first, last) whose corners are all in
+// `part`, and outside(corners, x) for the others. `cell` is the index of the first corner.
+template <class Inside, class Outside>
+void ViewSampling::visit_row(const RowStart& row, index_t first, index_t last, const Box3& part,
+                             const Inside& inside, const Outside& outside) const {
+    const auto at = [&](index_t x) {
+        const auto way = static_cast<double>(x);
+        return std::array<double, 3>{row.begin[0] + way * step_[0], row.begin[1] + way * step_[1],
+                                     row.begin[2] + way * step_[2]};
+    };
+    const auto fits = [&](index_t x) {
+        const std::array<double, 3> position = at(x);
+        for (std::size_t a = 0; a < 3; ++a) {
+            const int axis = static_cast<int>(a);
+            if (position[a] < static_cast<double>(part.begin[axis]) ||
+                position[a] >= static_cast<double>(part.end[axis] - 1))
+                return false;
+        }
+        return true;
+    };
+    // Positions are linear along the row, so that the voxels which fit follow each other.
+    index_t begin = first, end = last;
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto [from, to] = voxels_between(row, axis, part.begin[axis], part.end[axis] - 2);
+        begin = std::max(begin, from);
+        end = std::min(end, to);
+    }
+    while (begin < end && !fits(begin)) ++begin;
+    while (begin < end && !fits(end - 1)) --end;
+    if (begin >= end) begin = end = last;
+    for (index_t x = first; x < begin; ++x) outside(Corners(at(x)), x);
+    for (index_t x = begin; x < end; ++x) {
+        const std::array<double, 3> position = at(x);
+        const auto z = static_cast<index_t>(position[0]), y = static_cast<index_t>(position[1]),
+                   column = static_cast<index_t>(position[2]);
+        inside(x, (z * object_.y + y) * object_.x + column,
+               std::array<double, 3>{position[0] - static_cast<double>(z),
+                                     position[1] - static_cast<double>(y),
+                                     position[2] - static_cast<double>(column)});
+    }
+    for (index_t x = end; x < last; ++x) outside(Corners(at(x)), x);
+}
+
 template <class T>
 void ViewSampling::sample_row(const T* object, const RowStart& row, T* out) const {
     const index_t next_row = object_.x, next_plane = object_.y * object_.x;
     const Box3 all{{}, object_};
-    for (index_t x = 0; x < grid_.x; ++x) {
-        const auto way = static_cast<double>(x);
-        const Corners corners({row.begin[0] + way * step_[0], row.begin[1] + way * step_[1],
-                               row.begin[2] + way * step_[2]});
-        double sum = 0;
-        if (corners.are_inside(object_)) {
-            const T* const at = object +
-                                (corners.first.z * object_.y + corners.first.y) * object_.x +
-                                corners.first.x;
-            const auto along_x = [&](const T* from) {
-                return from[0] + corners.upper[2] * (static_cast<double>(from[1]) - from[0]);
-            };
-            const auto along_y = [&](const T* from) {
-                const double low = along_x(from);
-                return low + corners.upper[1] * (along_x(from + next_row) - low);
-            };
-            const double low = along_y(at);
-            sum = low + corners.upper[0] * (along_y(at + next_plane) - low);
-        } else {
+    const auto share = static_cast<T>(share_);
+    const auto between = [](T low, T high, T weight) { return low + weight * (high - low); };
+    visit_row(
+        row, 0, grid_.x, all,
+        [&](index_t x, index_t cell, const std::array<double, 3>& weights) {
+            const T *const near = object + cell, *const far = near + next_plane;
+            const auto of_z = static_cast<T>(weights[0]), of_y = static_cast<T>(weights[1]),
+                       of_x = static_cast<T>(weights[2]);
+            const T low = between(between(near[0], near[1], of_x),
+                                  between(near[next_row], near[next_row + 1], of_x), of_y);
+            const T high = between(between(far[0], far[1], of_x),
+                                   between(far[next_row], far[next_row + 1], of_x), of_y);
+            out[x] += share * between(low, high, of_z);
+        },
+        [&](const Corners& corners, index_t x) {
             for_corners_in(corners, all, object_, [&](index_t i, double weight) {
-                sum += weight * static_cast<double>(object[i]);
+                out[x] += static_cast<T>(share_ * weight * static_cast<double>(object[i]));
             });
-        }
-        out[x] += static_cast<T>(share_ * sum);
-    }
+        });
 }
 
 template <class T>
@@ -184,29 +217,36 @@ void ViewSampling::add_row_back(const T* in, const RowStart& row, const Box3& pa
                                 T* object) const {
     const auto [first, last] = voxels_between(row, axis, part.begin[axis] - 1, part.end[axis] - 1);
     const index_t next_row = object_.x, next_plane = object_.y * object_.x;
-    for (index_t x = first; x < last; ++x) {
-        const auto way = static_cast<double>(x);
-        const Corners corners({row.begin[0] + way * step_[0], row.begin[1] + way * step_[1],
-                               row.begin[2] + way * step_[2]});
-        const double value = share_ * static_cast<double>(in[x]);
-        const index_t along = corners.first[axis];
-        if (corners.are_inside(object_) && along >= part.begin[axis] &&
-            along + 1 < part.end[axis]) {
-            T* const at = object + (corners.first.z * object_.y + corners.first.y) * object_.x +
-                          corners.first.x;
-            for (int dz = 0; dz < 2; ++dz)
-                for (int dy = 0; dy < 2; ++dy) {
-                    const double weight = value * corners.weight(0, dz) * corners.weight(1, dy);
-                    T* const to = at + dz * next_plane + dy * next_row;
-                    to[0] += static_cast<T>(weight * corners.weight(2, 0));
-                    to[1] += static_cast<T>(weight * corners.weight(2, 1));
-                }
-        } else {
-            for_corners_in(corners, part, object_, [&](index_t i, double weight) {
-                object[i] += static_cast<T>(value * weight);
-            });
+    // Calls add(dz, dy, dx, light) for the eight corners. Their light is computed alike wherever
+    // parts begin, so that results do not depend on the number of threads.
+    const auto divide = [&](index_t x, const std::array<double, 3>& weights, const auto& add) {
+        const T value = static_cast<T>(share_) * in[x];
+        const auto of_y = static_cast<T>(weights[1]), of_x = static_cast<T>(weights[2]);
+        const T far = value * static_cast<T>(weights[0]);
+        for (int dz = 0; dz < 2; ++dz) {
+            const T plane = dz == 0 ? value - far : far, lower = plane * of_y;
+            for (int dy = 0; dy < 2; ++dy) {
+                const T line = dy == 0 ? plane - lower : lower, right = line * of_x;
+                add(dz, dy, 0, line - right);
+                add(dz, dy, 1, right);
+            }
         }
-    }
+    };
+    visit_row(
+        row, first, last, part,
+        [&](index_t x, index_t cell, const std::array<double, 3>& weights) {
+            divide(x, weights, [&](int dz, int dy, int dx, T light) {
+                object[cell + dz * next_plane + dy * next_row + dx] += light;
+            });
+        },
+        [&](const Corners& corners, index_t x) {
+            divide(x, corners.upper, [&](int dz, int dy, int dx, T light) {
+                const Index3 at{corners.first.z + dz, corners.first.y + dy, corners.first.x + dx};
+                for (int a = 0; a < 3; ++a)
+                    if (at[a] < part.begin[a] || at[a] >= part.end[a]) return;
+                object[at.z * next_plane + at.y * next_row + at.x] += light;
+            });
+        });
 }
 
 template <class T>

@@ -37,6 +37,9 @@ class ViewSampling {
     RowStart row_at(index_t z, index_t y) const;
     template <class Visit>
     void for_each_sample(const Visit& visit) const;
+    template <class Inside, class Outside>
+    void visit_row(const RowStart& row, index_t first, index_t last, const Box3& part,
+                   const Inside& inside, const Outside& outside) const;
     template <class T>
     void sample_row(const T* object, const RowStart& row, T* out) const;
     template <class T>

@@ -33,6 +33,7 @@ OUTLINE = {
     "Resampling": "Resampler",
     "Point spread functions": "make_psf psf_facts resample_kernel psf_from_beads BeadPsf fit_psf FittedPsf refine_psf "
                               "RefinedPsf RefinedParameter",
+    "Several views of one object": "View ViewDeconvolver ForwardModel voxel_transform",
     "Stage scans of light sheets": "deskew",
     "Specimens and the camera": "Phantom Camera",
     "Files": "open save Image",

@@ -14,6 +14,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/deconvolution.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
 #include "convolume/bleaching.hpp"
@@ -28,8 +29,6 @@
 
 namespace convolume::python {
 
-namespace {
-
 nb::dict to_dict(const DeconvolveReport& report) {
     nb::dict facts;
     for_each_fact(report, [&](const char* name, const auto& value, const char*, const char*) {
@@ -38,6 +37,8 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["of_library"] = report;
     return facts;
 }
+
+namespace {
 
 /// Returns name, unit and meaning of each fact.
 nb::list describe_facts() {
@@ -83,13 +84,10 @@ nb::dict to_dict(const DeconvolvePlan& plan) {
     return facts;
 }
 
-using Execute =
-    std::function<DeconvolveReport(const DeconvolveRun& run, const ExecutionContext& context)>;
+}  // namespace
 
-// Runs a deconvolution. `callback(facts, read)` is called after each iteration with a dict and a
-// function that copies the estimate into an array. An exception that it raises ends the work.
-nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callback,
-                 const nb::object& progress, const Execute& deconvolve) {
+nb::dict execute_deconvolution(const std::optional<ReadArray>& start, const nb::object& callback,
+                               const nb::object& progress, const ExecuteDeconvolution& deconvolve) {
     DeconvolveReport report;
     // Iterations may take any time, so they never run in the caller's thread, which must see
     // Ctrl-C.
@@ -134,6 +132,8 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
     return to_dict(report);
 }
 
+namespace {
+
 DeviceDeconvolveOptions device_options(int device, PixelType image_type, PixelType output_type,
                                        std::optional<index_t> max_gpu_bytes) {
     DeviceDeconvolveOptions where;
@@ -164,12 +164,13 @@ void bind_device_deconvolver(nb::module_& module) {
             [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
                std::uintptr_t stream, const std::optional<ReadArray>& start,
                const nb::object& callback, const nb::object& progress) {
-                return execute(start, callback, progress,
-                               [&](const DeconvolveRun& run, const ExecutionContext& context) {
-                                   return self.execute(
-                                       pointer<const void>(image), pointer<void>(out),
-                                       DeviceStream(pointer<CUstream_st>(stream)), run, context);
-                               });
+                return execute_deconvolution(
+                    start, callback, progress,
+                    [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                        return self.execute(pointer<const void>(image), pointer<void>(out),
+                                            DeviceStream(pointer<CUstream_st>(stream)), run,
+                                            context);
+                    });
             },
             "image"_a, "out"_a, "stream"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
             "progress"_a = nb::none());
@@ -340,12 +341,13 @@ void bind_deconvolver(nb::module_& module) {
                 const ImageView to = view(out);
                 std::optional<ViewSink> deviation;
                 if (uncertainty) deviation.emplace(view(*uncertainty));
-                return execute(start, callback, progress,
-                               [&](DeconvolveRun run, const ExecutionContext& context) {
-                                   if (deviation) run.uncertainty = &*deviation;
-                                   run.pixel_weights = pixel_weights;
-                                   return self.execute(from, to, run, context);
-                               });
+                return execute_deconvolution(
+                    start, callback, progress,
+                    [&](DeconvolveRun run, const ExecutionContext& context) {
+                        if (deviation) run.uncertainty = &*deviation;
+                        run.pixel_weights = pixel_weights;
+                        return self.execute(from, to, run, context);
+                    });
             },
             "image"_a, "out"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
             "progress"_a = nb::none(), "uncertainty"_a = nb::none(), "weights"_a = nb::none());

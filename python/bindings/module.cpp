@@ -113,6 +113,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_stream_filter(module);
     convolume::python::bind_optics(module);
     convolume::python::bind_deskew(module);
+    convolume::python::bind_views(module);
     convolume::python::bind_resampling(module);
     convolume::python::bind_files(module);
     convolume::python::bind_command(module);

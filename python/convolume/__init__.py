@@ -43,6 +43,7 @@ from ._psf_fit import FittedPsf, fit_psf
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
+from ._views import ForwardModel, View, ViewDeconvolver, voxel_transform
 
 if TYPE_CHECKING:
     from . import cache as cache
@@ -57,13 +58,14 @@ __version__: str = version()
 
 __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Channelizer",
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
-           "FilterBank", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
-           "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport",
-           "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer", "Unavailable",
-           "__version__", "channelize", "chirp_bank", "convolve", "correct_bleaching", "correlate", "correlation_peaks",
-           "deskew", "divide_by_noise", "dual_prototype", "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open",
-           "plan_process", "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf",
-           "resample_kernel", "richardson_lucy", "save", "spectral_chirp_bank", "synthesize", "wiener"]
+           "FilterBank", "FilterPlan", "FittedPsf", "ForwardModel", "GpuDevice", "Image", "InputNotFound",
+           "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
+           "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer",
+           "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize", "chirp_bank", "convolve",
+           "correct_bleaching", "correlate", "correlation_peaks", "deskew", "divide_by_noise", "dual_prototype",
+           "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
+           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
+           "save", "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -110,7 +110,10 @@ def _is_whole_float(number: object) -> bool:
 
 def _whole(number: Any) -> int:
     """Returns a whole number, which may be a floating-point one. Raises TypeError for other values."""
-    return int(number) if _is_whole_float(number) else operator.index(number)
+    try:
+        return int(number) if _is_whole_float(number) else operator.index(number)
+    except ValueError:  # of lazy arrays that hold other than one number
+        raise TypeError from None
 
 
 def whole_numbers(values: Any, name: str) -> list[int]:
@@ -121,7 +124,7 @@ def whole_numbers(values: Any, name: str) -> list[int]:
         if len(values) > _MOST_DIMENSIONS:
             raise InvalidArgument(f"{name} has {len(values)} numbers: give one for each dimension")
         return [_whole(one) for one in values]
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the second one of views of memory
         # SciPy's words, in which programs may look for the cause.
         reason = "cannot be interpreted as an integer"
         raise WrongType(f"{name} is {shown(values)}, which {reason}: give a sequence of whole numbers") from None
@@ -154,6 +157,9 @@ def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
 def center_of(origin: Origin, dimensions: int) -> str | list[int]:
     """Returns an origin in the library's form: a name, or an index along z, y and x."""
     if isinstance(origin, str):
+        if not origin.isascii():
+            raise InvalidArgument(f"origin is {origin!a}: give 'middle', 'scipy', 'peak', 'centroid', 'corner' or an "
+                                  "index")
         return origin
     index = whole_numbers(origin, "origin")
     if len(index) != dimensions:

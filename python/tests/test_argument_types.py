@@ -57,7 +57,8 @@ def test_errors_of_the_caller_pass_through():
 
 def test_numbers_that_cannot_be_meant():
     for call in (lambda: ndimage.gaussian_filter(IMAGE, 1e40), lambda: ndimage.gaussian_filter1d(IMAGE, float("nan")),
-                 lambda: ndimage.gaussian_filter1d(IMAGE, 0), lambda: convolume.Phantom((4, 4, 4), workers=2**31),
+                 lambda: ndimage.gaussian_filter1d(IMAGE, 0), lambda: ndimage.gaussian_filter1d(IMAGE, 1e-320, order=2),
+                 lambda: convolume.Phantom((4, 4, 4), workers=2**31),
                  lambda: restoration.wiener(np.float32(2), KERNEL, 0.1), lambda: signal.decimate(np.ones(5), 2),
                  lambda: signal.decimate(np.ones(500), 2, axis=3), lambda: convolume.Image.of_array(0.5),
                  lambda: signal.resample_poly(np.ones(50), 3, 2, window=()),

@@ -201,6 +201,25 @@ def cases(folder):
         "psf_from_beads": (convolume.psf_from_beads, {"stack": image, "shape": (3, 5, 5)}),
         "refine_psf": (convolume.refine_psf, {"measured": known, **optics}),
         "fit_psf": (convolume.fit_psf, {"image": known, **optics, "shape": (3, 5, 5)}),
+        "View": (convolume.View, {"psf": kernel}),
+        "ForwardModel": (convolume.ForwardModel, {"views": [convolume.View(kernel)], "shapes": [image.shape]}),
+        "ForwardModel of a View": (
+            lambda psf, transform, positions=None, mask=None, origin="middle": convolume.ForwardModel(
+                [convolume.View(psf, transform, positions, mask, origin=origin)], [image.shape])(image),
+            {"psf": kernel, "transform": np.eye(4), "mask": image}),
+        "ViewDeconvolver of a View": (
+            lambda background="auto", offset="auto", gain=None, light=1.0, border=0: convolume.ViewDeconvolver(
+                [convolume.View(kernel, None, None, None, background, offset, gain, light, border)], [image.shape],
+                iterations=1)([image]), {"background": 1.0}),
+        "ForwardModel()": (convolume.ForwardModel([convolume.View(kernel)], [image.shape]), {"thing": image}),
+        "ForwardModel.adjoint": (convolume.ForwardModel([convolume.View(kernel)], [image.shape]).adjoint,
+                                 {"images": [image]}),
+        "ViewDeconvolver": (convolume.ViewDeconvolver, {"views": [convolume.View(kernel)], "shapes": [image.shape],
+                                                        "iterations": 2}),
+        "ViewDeconvolver()": (convolume.ViewDeconvolver([convolume.View(kernel)], [image.shape], iterations=2),
+                              {"images": [image]}),
+        "voxel_transform": (convolume.voxel_transform, {"transform": np.eye(4), "spacing": (0.2, 0.1, 0.1),
+                                                        "to_spacing": (0.1, 0.1, 0.1)}),
         "deskew": (convolume.deskew, {"image": image, "angle": 30, "step": 0.4, "pixel": 0.1}),
         "Phantom": (convolume.Phantom, {"shape": (6, 12, 10)}),
         "Phantom[]": (convolume.Phantom((6, 12, 10)).__getitem__, {"planes": slice(0, 3)}),
