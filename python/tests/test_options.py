@@ -22,7 +22,8 @@ TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "Channeliz
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
 KEYWORDS = Path(__file__).parents[1] / "convolume" / "_deconvolve_options.py"
 DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
-         convolume.ViewDeconvolver, convolume.ForwardModel, convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
+         convolume.ViewDeconvolver, convolume.ForwardModel, convolume.Deconvolver.__call__, convolume.richardson_lucy,
+         convolume.wiener, convolume.filter_bank,
          convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
          convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.channelize, convolume.Channelizer,
          convolume.synthesize, convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts,
