@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = ("convolve", "deconvolve", "deskew", "filter", "correlate", "resample", "channelize", "phantom", "preview",
+COMMANDS = ("convolve", "deconvolve", "deskew", "fuse", "filter", "correlate", "resample", "channelize", "phantom", "preview",
             "project", "psf", "simulate", "convert", "diff", "compare", "info", "doctor")
 # The pages that explain options of several commands.
 SHARED = ("common", "convolve", "deconvolve", "psf")

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// `convolume fuse`: restores one object from several recordings.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/files/kernel_file.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/images/image_steps.hpp"
+#include "cli/run/report.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/error.hpp"
+#include "convolume/image_format.hpp"
+#include "convolume/missing_pixels.hpp"
+#include "convolume/transform_file.hpp"
+#include "convolume/view_deconvolver.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+enum class TransformUnit { none, um, voxel };
+
+struct FuseRequest : ImageFiles {
+    std::vector<std::string> images, psfs, transforms, backgrounds, lights;
+    TransformUnit unit = TransformUnit::none;
+    std::optional<double> result_edge_um;  ///< edge of the voxels of a result that is isotropic
+    index_t border = 0;
+    DeconvolveOptions options;
+    KernelOptions kernel;
+    EngineChoice engines;
+    std::string output_type;
+
+    RunFiles files() const {
+        RunFiles all = ImageFiles::files();
+        for (const auto* more : {&images, &psfs})
+            all.inputs.insert(all.inputs.end(), more->begin(), more->end());
+        return all;
+    }
+};
+
+/// Returns the value of view v among values that are given for all views, for each, or not at all.
+std::optional<double> value_of(const std::vector<std::string>& values, std::size_t v,
+                               const char* option) {
+    if (values.empty()) return {};
+    const std::string& text = values[values.size() == 1 ? 0 : v];
+    if (text == "auto") return {};
+    return parse_number_or("auto", option, text);
+}
+
+void check_count(const char* option, std::size_t given, std::size_t views, bool but_the_first) {
+    if (given <= 1 || given == views || (but_the_first && given + 1 == views)) return;
+    throw InvalidArgument(message("there are ", views, " views, but ", option, " is given ", given,
+                                  " times; give it once for each view"));
+}
+
+class FuseSteps : public ImageSteps {
+  public:
+    explicit FuseSteps(const FuseRequest& request)
+        : ImageSteps(request, "view 1"), request_(request) {}
+
+    void open(const ExecutionContext& context) override {
+        ImageSteps::open(context);
+        const std::size_t count = request_.images.size();
+        for (std::size_t v = 1; v < count; ++v)
+            others_.push_back(open_selected(request_.images[v], request_.selection));
+        for (const auto& other : others_)
+            if (other->metadata().channels != input_metadata_.channels ||
+                other->metadata().frames != input_metadata_.frames)
+                throw InvalidArgument(
+                    message("the views have different numbers of channels or times, ",
+                            one_line(input_metadata_), " and ", one_line(other->metadata()),
+                            "; choose by --channel and --frame"));
+        for (std::size_t v = 0; v < count; ++v)
+            if (is_complex(metadata(v).type))
+                throw BadData(message("\"", request_.images[v],
+                                      "\" is complex: give its intensity, which is real"));
+        choose_grid();
+        for (std::size_t v = 0; v < count; ++v) {
+            const std::string& path = request_.psfs[request_.psfs.size() == 1 ? 0 : v];
+            psfs_.push_back(load_kernel(path, metadata(v), request_.kernel, *context.timeline));
+        }
+        read_transforms();
+        output_metadata_.type = resolve_output_type(request_.output_type, input_metadata_.type,
+                                                    PixelType::float32, Precision::float32);
+        if (is_complex(output_metadata_.type))
+            throw InvalidArgument("the result is real; choose another --output-type");
+    }
+
+    void plan(const ExecutionContext&) override { static_cast<void>(deconvolver({})); }
+
+    WorkAmount work() const override { return {}; }
+
+    void execute(const Console& console, ProgressMeter& meter,
+                 const ExecutionContext& context) override {
+        writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+        Volume result(output_metadata_.shape, output_metadata_.type);
+        for (index_t t = 0; t < input_metadata_.frames; ++t)
+            for (index_t c = 0; c < input_metadata_.channels; ++c) {
+                std::optional<double> saturation;
+                std::vector<Volume> images;
+                for (std::size_t v = 0; v < request_.images.size(); ++v)
+                    images.push_back(read(v, t, c, console, saturation));
+                std::vector<ConstImageView> views;
+                for (const Volume& image : images) views.push_back(image.view());
+                DeconvolveRun run;
+                run.reads_every = 0;
+                run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+                    meter.note(message(iteration.searching ? "search, iteration " : "iteration ",
+                                       iteration.number, " of at most ", iteration.of));
+                };
+                reports_ = deconvolver(saturation).execute(views, result.view(), run, context);
+                executed_ += reports_[0].executed;
+                writer_->write(t, c, std::as_const(result).view());
+            }
+        reader_->check_unchanged();
+    }
+
+    void tell_plan(const Facts& facts) const override {
+        ImageSteps::tell_plan(facts);
+        facts.json["views"] = nlohmann::ordered_json::array();
+        for (std::size_t v = 0; v < request_.images.size(); ++v) {
+            if (v > 0)
+                facts.console.fact(message("view ", v + 1),
+                                   message(request_.images[v], ": ", one_line(metadata(v))));
+            report_kernel(facts.console, psfs_[v], "");
+            facts.json["views"].push_back({{"image", request_.images[v]},
+                                           {"psf", to_json(psfs_[v])},
+                                           {"matrix", maps_[v].matrix},
+                                           {"offset", maps_[v].offset}});
+        }
+        const DeconvolvePlan plan = planned_.begin()->second->plan();
+        facts.console.fact(
+            "plan", message("an object of z,y,x ", to_string(plan.object), ", ",
+                            format_bytes(plan.host_bytes), " of host memory, on ", plan.engines));
+        facts.json["plan"] = {{"object", shape_json(plan.object)},
+                              {"host_bytes", plan.host_bytes},
+                              {"engines", plan.engines}};
+    }
+
+    void tell_result(const Facts& facts) const override {
+        ImageSteps::tell_result(facts);
+        facts.json["levels"] = nlohmann::ordered_json::array();
+        for (std::size_t v = 0; v < reports_.size(); ++v) {
+            const DeconvolveReport& report = reports_[v];
+            facts.console.fact(message("view ", v + 1),
+                               message("background ", format_number(report.background), ", offset ",
+                                       format_number(report.photons.offset), ", ",
+                                       report.missing_pixels, " pixels left out"));
+            facts.json["levels"].push_back({{"background", report.background},
+                                            {"offset", report.photons.offset},
+                                            {"gain", report.photons.gain},
+                                            {"missing_pixels", report.missing_pixels}});
+        }
+        if (reports_.empty()) return;
+        facts.console.fact("iterations", message(reports_[0].iterations));
+        facts.json["iterations"] = reports_[0].iterations;
+    }
+
+  private:
+    const io::ImageMetadata& metadata(std::size_t v) const {
+        return v == 0 ? input_metadata_ : others_[v - 1]->metadata();
+    }
+    io::ImageReader& reader(std::size_t v) const {
+        return v == 0 ? static_cast<io::ImageReader&>(*reader_) : *others_[v - 1];
+    }
+    VoxelSize voxel(std::size_t v) const {
+        const auto& size = metadata(v).voxel_size_um;
+        if (!size[0] || !size[1] || !size[2])
+            throw InvalidArgument(message("\"", request_.images[v],
+                                          "\" does not say its voxel size, by which lengths become "
+                                          "voxels; add --voxel, or give transforms in voxels"));
+        return {*size[0], *size[1], *size[2]};
+    }
+
+    /// Chooses the voxels of the result: those of the first view, or a cube's.
+    void choose_grid() {
+        if (!request_.result_edge_um) return;
+        const double edge = *request_.result_edge_um;
+        const VoxelSize first = voxel(0);
+        Shape3 shape;
+        for (int a = 0; a < 3; ++a) {
+            const double extent =
+                static_cast<double>(input_metadata_.shape[a] - 1) * first[a] / edge;
+            if (!(extent < 1e12))
+                throw InvalidArgument(
+                    "the result would have more than 1e12 voxels along an axis; "
+                    "check --result-voxel");
+            shape[a] = static_cast<index_t>(std::floor(extent + 1e-9)) + 1;
+            to_result_.matrix[static_cast<std::size_t>(a)][static_cast<std::size_t>(a)] =
+                first[a] / edge;
+        }
+        io::move_planes(output_metadata_, shape,
+                        {shape.z == input_metadata_.shape.z ? 0 : shape.z, 1, 1});
+        output_metadata_.voxel_size_um = {edge, edge, edge};
+    }
+
+    /// Reads the maps from the voxels of each view to those of the result.
+    void read_transforms() {
+        const std::size_t count = request_.images.size();
+        const bool has_first = request_.transforms.size() == count;
+        std::vector<VoxelMap> in_first;
+        for (std::size_t v = 0; v < count; ++v) {
+            VoxelMap map;
+            if (!request_.transforms.empty() && (v > 0 || has_first)) {
+                const std::string& path = request_.transforms[has_first ? v : v - 1];
+                const io::FileTransform found = io::read_transform(path);
+                if (!found.in_voxels && request_.unit == TransformUnit::none)
+                    throw InvalidArgument(message("the transform \"", path,
+                                                  "\" does not say whether it is in µm or in "
+                                                  "voxels; add --transform-unit um or voxel"));
+                map = found.map;
+                if (!found.in_voxels && request_.unit == TransformUnit::um)
+                    map = between_voxels(map, voxel(v), voxel(0));
+            }
+            in_first.push_back(map);
+        }
+        const VoxelMap from_common = inverse(in_first[0]);
+        for (const VoxelMap& map : in_first)
+            maps_.push_back(composed(to_result_, composed(from_common, map)));
+    }
+
+    /// Returns the plan for images with saturated pixels of at least this value, and missing ones.
+    const ViewDeconvolver& deconvolver(const std::optional<double>& saturation) {
+        const double bound = saturation.value_or(static_cast<double>(missing_pixel));
+        if (const auto found = planned_.find(bound); found != planned_.end()) return *found->second;
+        std::vector<View> views;
+        std::vector<ViewLevels> levels;
+        for (std::size_t v = 0; v < request_.images.size(); ++v) {
+            View& view = views.emplace_back();
+            view.image = metadata(v).shape;
+            view.psfs = {{psfs_[v].values.view(), psfs_[v].explicit_center()}};
+            view.map = maps_[v];
+            ViewLevels& one = levels.emplace_back();
+            one.background = value_of(request_.backgrounds, v, "--background");
+            one.light = value_of(request_.lights, v, "--light").value_or(1);
+            one.border = request_.border;
+        }
+        DeconvolveOptions options = request_.options;
+        if (uses_option(options.method, "saturation")) options.saturation = bound;
+        const auto& size = output_metadata_.voxel_size_um;
+        if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
+        return *planned_
+                    .emplace(bound,
+                             std::make_unique<ViewDeconvolver>(output_metadata_.shape, views,
+                                                               options, levels, request_.engines))
+                    .first->second;
+    }
+
+    /// Reads a volume of a view, and marks its missing pixels.
+    Volume read(std::size_t v, index_t t, index_t c, const Console& console,
+                std::optional<double>& saturation) const {
+        const Shape3& shape = metadata(v).shape;
+        MissingPixelOptions options;
+        options.camera_maximum = metadata(v).microscope.camera_maximum();
+        const MissingPixels missing =
+            find_missing_pixels(reader(v), t, c, sharpness_of(psfs_[v].values.view()), options,
+                                request_.engines.threads);
+        for (const std::string& finding : missing.findings)
+            console.fact(message("view ", v + 1), message("left out: ", finding));
+        if (missing.saturated)
+            saturation =
+                std::min(saturation.value_or(missing.saturated->value), missing.saturated->value);
+        SourceChannel volume(reader(v), c, t);
+        const bool is_marked = missing.count() > 0;
+        Volume image(shape, is_marked ? PixelType::float32 : metadata(v).type);
+        if (is_marked)
+            MarkedSource(volume, missing).read_box(0, 0, {{0, 0, 0}, shape}, image.view());
+        else
+            volume.read_box(0, 0, {{0, 0, 0}, shape}, image.view());
+        return image;
+    }
+
+    const FuseRequest& request_;
+    std::vector<std::unique_ptr<SelectedImage>> others_;
+    std::vector<KernelFile> psfs_;
+    VoxelMap to_result_;  ///< from voxels of the first view to those of the result
+    std::vector<VoxelMap> maps_;
+    std::map<double, std::unique_ptr<ViewDeconvolver>> planned_;
+    std::vector<DeconvolveReport> reports_;
+};
+
+void add_views(CLI::App& app, FuseRequest& request) {
+    begin_group(app, "Views");
+    add_value(app, "--psf", request.psfs, "FILE",
+              "The point spread function of all views, or once for each of them");
+    add_value(app, "--transform", request.transforms, "FILE",
+              "Where a view lies: an affine map to the first view, for each of the others, or to a "
+              "common space, for all: 3 rows of 4 numbers (x, y, z), a transform of ITK, or "
+              "dataset.xml:SETUP of BigStitcher");
+    add_choice(app, "--transform-unit", request.unit,
+               {{"um", TransformUnit::um}, {"voxel", TransformUnit::voxel}},
+               "Unit of the positions that these files map");
+    add_parsed(app, "--result-voxel", request.result_edge_um, parse_length_um, "LENGTH",
+               "Edge of the result's voxels, which are cubes (default: the first view's voxels)");
+    add_value(app, "--background", request.backgrounds, "N|auto",
+              "Level of a view without the specimen's light, for all views, or once for each "
+              "(default auto)");
+    add_value(app, "--light", request.lights, "X",
+              "Light that a view records, relative to the others, once for each view (default 1)");
+    add_value(app, "--border", request.border, "N",
+              "Voxels at the borders of a view over which its weight rises from 0 (default 0)");
+}
+
+void add_method(CLI::App& app, FuseRequest& request) {
+    begin_group(app, groups::method);
+    add_options(app, request.options,
+                {"method", "iterations", "stop", "gain", "offset", "acceleration", "boundary",
+                 "tv_weight", "roughness"});
+    begin_group(app, groups::machine);
+    add_device_option(app, request.engines);
+    add_options(app, request.options, {"max_host_bytes"});
+    add_options(app, request.engines, {"max_gpu_bytes", "fft", "threads"});
+}
+
+}  // namespace
+
+void add_fuse_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("fuse", "Restore one object from several recordings (views)");
+    auto request = std::make_shared<FuseRequest>();
+    set_examples(*command, {"convolume fuse front.tif side.tif --psf front_psf.tif --psf "
+                            "side_psf.tif --transform side.txt --transform-unit um -o object.tif"});
+    command->add_option("IMAGE", request->images, io::usual_image_endings() + "; one for each view")
+        ->required();
+    add_views(*command, *request);
+    add_method(*command, *request);
+    begin_group(*command, groups::input);
+    add_selection_options(*command, request->selection);
+    begin_group(*command, groups::output);
+    add_image_output_options(*command, request->output, request->output_type, request->create,
+                             "float32");
+    add_run_options(*command, request->run);
+    command->callback([request, &action] {
+        require_output(request->output, request->run);
+        const std::size_t views = request->images.size();
+        if (request->psfs.empty())
+            throw InvalidArgument("the views have no point spread function; add --psf");
+        check_count("--psf", request->psfs.size(), views, false);
+        check_count("--background", request->backgrounds.size(), views, false);
+        check_count("--light", request->lights.size(), views, false);
+        if (request->transforms.size() == 1 && views > 2)
+            throw InvalidArgument("--transform is given once for several views; give it for each");
+        check_count("--transform", request->transforms.size(), views, true);
+        request->image = request->images.front();
+        action = [request] { run_steps<FuseSteps>(*request); };
+    });
+}
+
+}  // namespace convolume::cli
