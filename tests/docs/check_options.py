@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = ("convolve", "deconvolve", "deskew", "fuse", "filter", "correlate", "resample", "channelize", "phantom", "preview",
-            "project", "psf", "simulate", "convert", "diff", "compare", "info", "doctor")
+COMMANDS = ("convolve", "deconvolve", "deskew", "fuse", "filter", "correlate", "resample", "channelize", "phantom",
+            "preview", "project", "psf", "simulate", "convert", "diff", "compare", "info", "doctor")
 # The pages that explain options of several commands.
 SHARED = ("common", "convolve", "deconvolve", "psf")
 OPTION = re.compile(r"^  ((?:-\w, ?)?--[\w-]+(?:, ?--[\w-]+)*)(?: (\S+))?(?: (?:Excludes|Needs): .*)?(?:  +(.*))?$")
