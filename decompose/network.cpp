@@ -354,22 +354,11 @@ void run_network(bool complex_data, int parts, const PlaneFactors<T>& factors,
     }
 }
 
-void split_float(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkSpan<float>& span) {
-    run_network<false>(complex_data, parts, factors, span);
-}
-void split_double(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                  const NetworkSpan<double>& span) {
-    run_network<false>(complex_data, parts, factors, span);
-}
-void merge_float(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkSpan<float>& span) {
-    run_network<true>(complex_data, parts, factors, span);
-}
-void merge_double(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                  const NetworkSpan<double>& span) {
-    run_network<true>(complex_data, parts, factors, span);
-}
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+static constexpr auto& split_float = run_network<false, float>;
+static constexpr auto& split_double = run_network<false, double>;
+static constexpr auto& merge_float = run_network<true, float>;
+static constexpr auto& merge_double = run_network<true, double>;
 
 }  // namespace convolume::decompose::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

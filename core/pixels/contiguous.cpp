@@ -242,26 +242,13 @@ void stream_lines(const std::uint8_t* in, index_t bytes, std::uint8_t* out) {
     for (index_t i = 0; i < bytes; i += lanes) hn::Stream(hn::LoadU(d, in + i), d, out + i);
 }
 
-index_t load_float(PixelType type, const void* in, index_t count, const LoadOptions& options,
-                   float* out) {
-    return load_any(type, in, count, options, out);
-}
-index_t load_double(PixelType type, const void* in, index_t count, const LoadOptions& options,
-                    double* out) {
-    return load_any(type, in, count, options, out);
-}
-ClampCount store_float(const float* in, index_t count, float add, PixelType type, void* out) {
-    return store_any(in, count, add, type, out);
-}
-ClampCount store_double(const double* in, index_t count, double add, PixelType type, void* out) {
-    return store_any(in, count, add, type, out);
-}
-bool all_finite_float(const float* values, index_t count) {
-    return HWY_NAMESPACE::all_finite_run(values, count);
-}
-bool all_finite_double(const double* values, index_t count) {
-    return HWY_NAMESPACE::all_finite_run(values, count);
-}
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+static constexpr auto& load_float = load_any<float>;
+static constexpr auto& load_double = load_any<double>;
+static constexpr auto& store_float = store_any<float>;
+static constexpr auto& store_double = store_any<double>;
+static constexpr auto& all_finite_float = all_finite_run<float>;
+static constexpr auto& all_finite_double = all_finite_run<double>;
 
 }  // namespace convolume::pixels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -273,28 +273,14 @@ void join(Real* tile, index_t length, index_t width) {
     }
 }
 
-// One function for each loop and precision.
-#define CONVOLUME_FOR_BOTH(Real)                                                           \
-    void gather_##Real(const Real* const* rows, index_t count, const TileRows<Real>& tile, \
-                       index_t width) {                                                    \
-        gather(rows, count, tile, width);                                                  \
-    }                                                                                      \
-    void scatter_##Real(const TileRows<Real>& tile, index_t count, Real* const* rows,      \
-                        index_t width) {                                                   \
-        scatter(tile, count, rows, width);                                                 \
-    }                                                                                      \
-    void tile_step_##Real(const RealStep<Real>& step, Real* tile, index_t width) {         \
-        tile_step(step, tile, width);                                                      \
-    }                                                                                      \
-    void row_step_##Real(const RealStep<Real>& step, const Real* source, Real* target) {   \
-        whole_row_step(step, source, target);                                              \
-    }                                                                                      \
-    void split_##Real(Real* tile, index_t length, index_t width) {                         \
-        split(tile, length, width);                                                        \
-    }                                                                                      \
-    void join_##Real(Real* tile, index_t length, index_t width) {                          \
-        join(tile, length, width);                                                         \
-    }
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+#define CONVOLUME_FOR_BOTH(Real)                                   \
+    static constexpr auto& gather_##Real = gather<Real>;           \
+    static constexpr auto& scatter_##Real = scatter<Real>;         \
+    static constexpr auto& tile_step_##Real = tile_step<Real>;     \
+    static constexpr auto& row_step_##Real = whole_row_step<Real>; \
+    static constexpr auto& split_##Real = split<Real>;             \
+    static constexpr auto& join_##Real = join<Real>;
 CONVOLUME_FOR_BOTH(float)
 CONVOLUME_FOR_BOTH(double)
 #undef CONVOLUME_FOR_BOTH

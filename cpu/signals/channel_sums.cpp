@@ -113,19 +113,19 @@ HWY_INLINE void add_all_products(const Real* taps, const Real* values, Real* sum
                    one, sum + i);
 }
 
-#define CONVOLUME_CHANNELS(Real)                                                           \
-    void sum_phases_##Real(const PhaseSums<Real>& sums) {                                  \
-        if (sums.frame == sums.row)                                                        \
-            sum_all_frames<true>(sums);                                                    \
-        else                                                                               \
-            sum_all_frames<false>(sums);                                                   \
-    }                                                                                      \
-    bool all_finite_##Real(const Real* values, index_t count) {                            \
-        return are_all_finite(values, count);                                              \
-    }                                                                                      \
-    void add_products_##Real(const Real* taps, const Real* values, Real* sum, index_t n) { \
-        add_all_products(taps, values, sum, n);                                            \
-    }
+template <class Real>
+void sum_all_phases(const PhaseSums<Real>& sums) {
+    if (sums.frame == sums.row)
+        sum_all_frames<true>(sums);
+    else
+        sum_all_frames<false>(sums);
+}
+
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+#define CONVOLUME_CHANNELS(Real)                                     \
+    static constexpr auto& sum_phases_##Real = sum_all_phases<Real>; \
+    static constexpr auto& all_finite_##Real = are_all_finite<Real>; \
+    static constexpr auto& add_products_##Real = add_all_products<Real>;
 CONVOLUME_CHANNELS(float)
 CONVOLUME_CHANNELS(double)
 #undef CONVOLUME_CHANNELS

@@ -242,15 +242,10 @@ HWY_INLINE void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first,
 
 #endif
 
-// Functions for dispatch at run time, in both precisions.
-#define CONVOLUME_PHASES(Real)                                                                    \
-    index_t lanes_##Real() {                                                                      \
-        return lanes_of<Real>();                                                                  \
-    }                                                                                             \
-    void sum_phases_##Real(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples, \
-                           bool accumulate, Real* out, index_t count) {                           \
-        sum_all_phases(phases, first, samples, accumulate, out, count);                           \
-    }
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+#define CONVOLUME_PHASES(Real)                            \
+    static constexpr auto& lanes_##Real = lanes_of<Real>; \
+    static constexpr auto& sum_phases_##Real = sum_all_phases<Real>;
 CONVOLUME_PHASES(float)
 CONVOLUME_PHASES(double)
 #undef CONVOLUME_PHASES

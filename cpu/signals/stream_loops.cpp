@@ -163,21 +163,12 @@ HWY_INLINE void merge_all(Real* z, index_t quarter, const Real* factors, index_t
     }
 }
 
-// Functions for dispatch at run time, in both precisions.
-#define CONVOLUME_VECTORS(Real)                                                                    \
-    void rotate_in_##Real(const Real* re, const Real* im, const Real* factors, Real* z,            \
-                          index_t count) {                                                         \
-        rotate_in_all(re, im, factors, z, count);                                                  \
-    }                                                                                              \
-    void rotate_out_##Real(const Real* z, const Real* factors, Real* y, index_t count) {           \
-        rotate_out_all(z, factors, y, count);                                                      \
-    }                                                                                              \
-    void split_##Real(Real* z, index_t quarter, const Real* factors, index_t begin, index_t end) { \
-        split_all(z, quarter, factors, begin, end);                                                \
-    }                                                                                              \
-    void merge_##Real(Real* z, index_t quarter, const Real* factors, index_t begin, index_t end) { \
-        merge_all(z, quarter, factors, begin, end);                                                \
-    }
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+#define CONVOLUME_VECTORS(Real)                                      \
+    static constexpr auto& rotate_in_##Real = rotate_in_all<Real>;   \
+    static constexpr auto& rotate_out_##Real = rotate_out_all<Real>; \
+    static constexpr auto& split_##Real = split_all<Real>;           \
+    static constexpr auto& merge_##Real = merge_all<Real>;
 CONVOLUME_VECTORS(float)
 CONVOLUME_VECTORS(double)
 #undef CONVOLUME_VECTORS

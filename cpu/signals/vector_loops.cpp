@@ -167,33 +167,16 @@ HWY_INLINE Real largest_of_all(const Real* values, index_t count) {
     return best;
 }
 
-// Functions for dispatch at run time, in both precisions.
-#define CONVOLUME_VECTORS(Real)                                                        \
-    void multiply_##Real(const Real* a, const Real* b, Real* out, index_t count) {     \
-        product(a, b, out, count);                                                     \
-    }                                                                                  \
-    void product_sum_##Real(const Real* const* a, const Real* const* b, index_t terms, \
-                            bool accumulate, Real* sum, index_t count) {               \
-        product_sum(a, b, terms, accumulate, sum, count);                              \
-    }                                                                                  \
-    void interleave_##Real(const Real* re, const Real* im, Real* z, index_t count) {   \
-        interleave_all(re, im, z, count);                                              \
-    }                                                                                  \
-    void deinterleave_##Real(const Real* z, Real* re, Real* im, index_t count) {       \
-        deinterleave_all(z, re, im, count);                                            \
-    }                                                                                  \
-    void add_##Real(const Real* a, Real* sum, index_t count) {                         \
-        add_all(a, sum, count);                                                        \
-    }                                                                                  \
-    void square_##Real(const Real* y, Real* out, index_t count) {                      \
-        square_all(y, out, count);                                                     \
-    }                                                                                  \
-    void square_pairs_##Real(const Real* y, Real* out, index_t count) {                \
-        square_pairs(y, out, count);                                                   \
-    }                                                                                  \
-    Real largest_##Real(const Real* values, index_t count) {                           \
-        return largest_of_all(values, count);                                          \
-    }
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+#define CONVOLUME_VECTORS(Real)                                          \
+    static constexpr auto& multiply_##Real = product<Real>;              \
+    static constexpr auto& product_sum_##Real = product_sum<Real>;       \
+    static constexpr auto& interleave_##Real = interleave_all<Real>;     \
+    static constexpr auto& deinterleave_##Real = deinterleave_all<Real>; \
+    static constexpr auto& add_##Real = add_all<Real>;                   \
+    static constexpr auto& square_##Real = square_all<Real>;             \
+    static constexpr auto& square_pairs_##Real = square_pairs<Real>;     \
+    static constexpr auto& largest_##Real = largest_of_all<Real>;
 CONVOLUME_VECTORS(float)
 CONVOLUME_VECTORS(double)
 #undef CONVOLUME_VECTORS

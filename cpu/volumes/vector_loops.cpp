@@ -72,23 +72,12 @@ void correlate_rows(const Real* const* rows, index_t row_count, const Real* taps
         correlate_vectors<1>(rows, row_count, taps, taps_per_row, accumulate, out, i);
 }
 
-void multiply_float(const float* kernel, float* image, index_t count) {
-    multiply<false>(kernel, image, count);
-}
-void multiply_conjugate_float(const float* kernel, float* image, index_t count) {
-    multiply<true>(kernel, image, count);
-}
-void multiply_double(const double* kernel, double* image, index_t count) {
-    multiply<false>(kernel, image, count);
-}
-void correlate_float(const float* const* rows, index_t row_count, const float* taps,
-                     index_t taps_per_row, bool accumulate, float* out, index_t count) {
-    correlate_rows(rows, row_count, taps, taps_per_row, accumulate, out, count);
-}
-void correlate_double(const double* const* rows, index_t row_count, const double* taps,
-                      index_t taps_per_row, bool accumulate, double* out, index_t count) {
-    correlate_rows(rows, row_count, taps, taps_per_row, accumulate, out, count);
-}
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+static constexpr auto& multiply_float = multiply<false, float>;
+static constexpr auto& multiply_conjugate_float = multiply<true, float>;
+static constexpr auto& multiply_double = multiply<false, double>;
+static constexpr auto& correlate_float = correlate_rows<float>;
+static constexpr auto& correlate_double = correlate_rows<double>;
 
 }  // namespace convolume::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
