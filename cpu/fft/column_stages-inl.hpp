@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of columns and lines by the radix stages of their length. Compiled once for each
-// instruction set that includes it.
-
-#if defined(CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
-#ifdef CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
-#undef CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
-#else
-#define CONVOLUME_CPU_FFT_COLUMN_STAGES_INL_HPP
-#endif
-
-#include <hwy/highway.h>
+// Transforms of columns and lines by the radix stages of their length, in the type CONVOLUME_REAL:
+// the content of column_stages_float.cpp and column_stages_double.cpp, which are compiled side by
+// side.
 
 #include <utility>
 
@@ -141,7 +133,33 @@ void transform(const ColumnStages<Real>& arguments) {
         transform_any<ColumnFft<Real>::column_multiple>(arguments);
 }
 
+static void transform_columns(const ColumnStages<CONVOLUME_REAL>& stages) {
+    transform(stages);
+}
+
+static index_t lanes_at_width(index_t width) {
+    return width == 8 ? lanes_of<8, CONVOLUME_REAL> : lanes_of<16, CONVOLUME_REAL>;
+}
+
 }  // namespace convolume::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // toggles for each target
+#if HWY_ONCE
+namespace convolume::cpu {
+
+namespace {
+HWY_EXPORT(transform_columns);
+HWY_EXPORT(lanes_at_width);
+}  // namespace
+
+void run_stages(const ColumnStages<CONVOLUME_REAL>& stages) {
+    HWY_DYNAMIC_DISPATCH(transform_columns)(stages);
+}
+
+template <>
+index_t lanes_of_columns<CONVOLUME_REAL>(index_t width) {
+    return HWY_DYNAMIC_DISPATCH(lanes_at_width)(width);
+}
+
+}  // namespace convolume::cpu
+#endif

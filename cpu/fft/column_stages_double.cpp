@@ -1,44 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/instruction_sets.hpp"
-#include "cpu/fft/column_stages.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/fft/column_stages_double.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h must be included first
 #include <hwy/highway.h>
 
+#define CONVOLUME_REAL double
 #include "cpu/fft/column_stages-inl.hpp"
-
-HWY_BEFORE_NAMESPACE();
-namespace convolume::cpu::HWY_NAMESPACE {
-
-void transform_double(const ColumnStages<double>& stages) {
-    transform(stages);
-}
-
-index_t double_lanes(index_t width) {
-    return width == 8 ? lanes_of<8, double> : lanes_of<16, double>;
-}
-
-}  // namespace convolume::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace convolume::cpu {
-
-namespace {
-HWY_EXPORT(transform_double);
-HWY_EXPORT(double_lanes);
-}  // namespace
-
-void run_stages(const ColumnStages<double>& stages) {
-    HWY_DYNAMIC_DISPATCH(transform_double)(stages);
-}
-
-template <>
-index_t lanes_of_columns<double>(index_t width) {
-    return HWY_DYNAMIC_DISPATCH(double_lanes)(width);
-}
-
-}  // namespace convolume::cpu
-#endif
