@@ -11,7 +11,6 @@
 #include "core/threads.hpp"
 #include "deskew/block.hpp"
 #include "deskew/plan.hpp"
-#include "deskew/turn.hpp"
 
 namespace convolume {
 
@@ -29,6 +28,34 @@ void check_types(PixelType recorded, PixelType result, const DeskewOptions& opti
         throw InvalidArgument(sentence("the fill (", OptionName{"fill"}, ") is ", options.fill,
                                        ", which ", to_string(result),
                                        " does not have; give a number, or write float32"));
+}
+
+// Edge of the squares that are copied one after the other: their rows in both images stay in cache.
+constexpr index_t square = 32;
+
+template <class T>
+void turn_rows(const ConstImageView& from, const ImageView& to, index_t z, index_t first_row) {
+    const index_t end_row = std::min(first_row + square, from.shape.y);
+    const T* const source = static_cast<const T*>(from.at(z, 0, 0));
+    T* const target = static_cast<T*>(to.at(z, 0, 0));
+    for (index_t first = 0; first < from.shape.x; first += square) {
+        const index_t end = std::min(first + square, from.shape.x);
+        for (index_t x = first; x < end; ++x)
+            for (index_t y = first_row; y < end_row; ++y)
+                target[x * from.shape.y + y] = source[y * from.shape.x + x];
+    }
+}
+
+/// Copies element (z, y, x) of `from` to element (z, x, y) of `to`. Both are contiguous in C order
+/// and have the same type.
+void turn_planes(const ConstImageView& from, const ImageView& to, int threads) {
+    const index_t strips = ceil_div(from.shape.y, square);
+    visit_pixel_type(from.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        parallel_for(from.shape.z * strips, threads, [&](index_t i, int) {
+            turn_rows<T>(from, to, i / strips, i % strips * square);
+        });
+    });
 }
 
 /// A buffer for boxes of an image, which are contiguous.
@@ -137,10 +164,10 @@ class StreamedDeskew {
         if (turned_input_) {
             recorded = turned_input_->view(box.shape());
             result = turned_output_->view(made.shape());
-            if (!box.empty()) deskewing::turn_planes(input(item), recorded, threads);
+            if (!box.empty()) turn_planes(input(item), recorded, threads);
         }
         clamped_ += sums_.compute({recorded, box.begin}, made.begin, result);
-        if (turned_output_) deskewing::turn_planes(result, output(item), threads);
+        if (turned_output_) turn_planes(result, output(item), threads);
         if (context.progress)
             context.progress(static_cast<double>(item + 1) / static_cast<double>(items()));
     }
