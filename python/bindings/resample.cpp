@@ -13,20 +13,6 @@ namespace {
 // Sums of products that a thread computes in a second, for the decision whether Ctrl-C matters.
 constexpr double products_per_s = 2e9;
 
-ResampleOptions resample_options(index_t up, index_t down, index_t origin,
-                                 const std::string& extension, std::complex<double> value,
-                                 const std::string& precision, int threads) {
-    ResampleOptions options;
-    options.up = up;
-    options.down = down;
-    options.origin = origin;
-    options.extension = parse_signal_extension(extension);
-    options.value = value;
-    options.precision = parse_precision(precision);
-    options.threads = threads;
-    return options;
-}
-
 /// A stream of blocks with the resampler that it needs.
 struct OwnResampleStream {
     Resampler resampler;
@@ -40,17 +26,13 @@ void bind_device_resampler(nb::module_& module) {
     nb::class_<DeviceResampler>(module, "DeviceResampler")
         .def(
             "__init__",
-            [](DeviceResampler* self, const ReadArray& taps, index_t up, index_t down,
-               index_t origin, const std::string& extension, std::complex<double> value,
-               const std::string& precision, int device, PixelType signal_type) {
+            [](DeviceResampler* self, const ReadArray& taps, const ResampleOptions& options,
+               int device, PixelType signal_type) {
                 const ConstImageView filter = view(taps);
-                const ResampleOptions options =
-                    resample_options(up, down, origin, extension, value, precision, 0);
                 const nb::gil_scoped_release released;
                 new (self) DeviceResampler(filter, options, {device, signal_type});
             },
-            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
-            "device"_a, "signal_type"_a)
+            "taps"_a, "options"_a, "device"_a, "signal_type"_a)
         .def("full_results", &DeviceResampler::full_results, "samples"_a)
         .def("same_results", &DeviceResampler::same_results, "samples"_a)
         .def(
@@ -67,19 +49,27 @@ void bind_device_resampler(nb::module_& module) {
 }  // namespace
 
 void bind_resampling(nb::module_& module) {
+    nb::class_<ResampleOptions>(module, "ResampleOptions")
+        .def(
+            "__init__",
+            [](ResampleOptions* self, index_t up, index_t down, index_t origin,
+               const std::string& extension, std::complex<double> value,
+               const std::string& precision, int threads) {
+                new (self) ResampleOptions{.up = up,
+                                           .down = down,
+                                           .origin = origin,
+                                           .extension = parse_signal_extension(extension),
+                                           .value = value,
+                                           .precision = parse_precision(precision),
+                                           .threads = threads};
+            },
+            "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a, "threads"_a);
     nb::class_<Resampler>(module, "Resampler")
         .def(
             "__init__",
-            [](Resampler* self, const ReadArray& taps, index_t up, index_t down, index_t origin,
-               const std::string& extension, std::complex<double> value,
-               const std::string& precision, int threads, PixelType signal_type) {
-                new (self) Resampler(
-                    view(taps),
-                    resample_options(up, down, origin, extension, value, precision, threads),
-                    signal_type);
-            },
-            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
-            "threads"_a, "signal_type"_a)
+            [](Resampler* self, const ReadArray& taps, const ResampleOptions& options,
+               PixelType signal_type) { new (self) Resampler(view(taps), options, signal_type); },
+            "taps"_a, "options"_a, "signal_type"_a)
         .def_prop_ro("result_type", [](const Resampler& self) { return self.result_type(); })
         .def("full_results", &Resampler::full_results, "samples"_a)
         .def("same_results", &Resampler::same_results, "samples"_a)
@@ -99,16 +89,11 @@ void bind_resampling(nb::module_& module) {
     nb::class_<OwnResampleStream>(module, "ResampleStream")
         .def(
             "__init__",
-            [](OwnResampleStream* self, const ReadArray& taps, index_t up, index_t down,
-               index_t origin, const std::string& extension, std::complex<double> value,
-               const std::string& precision, int threads, PixelType signal_type, index_t signals) {
-                new (self) OwnResampleStream(
-                    view(taps),
-                    resample_options(up, down, origin, extension, value, precision, threads),
-                    signal_type, signals);
+            [](OwnResampleStream* self, const ReadArray& taps, const ResampleOptions& options,
+               PixelType signal_type, index_t signals) {
+                new (self) OwnResampleStream(view(taps), options, signal_type, signals);
             },
-            "taps"_a, "up"_a, "down"_a, "origin"_a, "extension"_a, "value"_a, "precision"_a,
-            "threads"_a, "signal_type"_a, "signals"_a)
+            "taps"_a, "options"_a, "signal_type"_a, "signals"_a)
         .def_prop_ro("result_type",
                      [](const OwnResampleStream& self) { return self.resampler.result_type(); })
         .def(

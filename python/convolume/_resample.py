@@ -34,11 +34,10 @@ class Resampling(NamedTuple):
     extension: Extension = "constant"
     value: complex = 0
 
-    def arguments(self, dtype: np.dtype[Any]) -> dict[str, Any]:
-        """Returns the arguments of a resampler whose results have the type `dtype`."""
-        return {"taps": computable(self.taps), "up": self.up, "down": self.down, "origin": self.origin,
-                "extension": self.extension, "value": complex(self.value),
-                "precision": "float32" if dtype.char in "fF" else "float64"}
+    def options(self, dtype: np.dtype[Any], threads: int = 0) -> _core.ResampleOptions:
+        """Returns the options of a resampler whose results have the type `dtype`."""
+        return _core.ResampleOptions(self.up, self.down, self.origin, self.extension, complex(self.value),
+                                     "float32" if dtype.char in "fF" else "float64", threads)
 
 
 def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, dtype: np.dtype[Any],
@@ -57,7 +56,7 @@ def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: 
         raise InvalidArgument("signals in host memory are resampled on the CPU: copy them to the GPU, for example by "
                               "cupy.asarray, and leave device as 'auto'")
     samples = computable(signals)
-    plan = _core.Resampler(**resampling.arguments(dtype), threads=thread_count(workers), signal_type=samples.dtype)
+    plan = _core.Resampler(computable(resampling.taps), resampling.options(dtype, thread_count(workers)), samples.dtype)
     n = samples.shape[axis]
     results = _count(plan, count, n)
     out = np.empty((*samples.shape[:axis], results, *samples.shape[axis + 1:]), dtype)
@@ -78,9 +77,8 @@ def _count(plan: Any, count: ResultCount, samples: int) -> int:
 def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axis: int,
             dtype: np.dtype[Any]) -> GpuNumbers:
     found = signals.astype(dtype).device_array().along_last(axis)
-    arguments = resampling.arguments(dtype)
-    taps = arguments.pop("taps")
-    plan = _device_plan(taps.tobytes(), taps.dtype, dtype, found.device, *arguments.items())
+    taps = computable(resampling.taps)
+    plan = _device_plan(taps.tobytes(), taps.dtype, dtype, found.device, *resampling[1:])
     results = _count(plan, count, found.shape[-1])
     out = found.empty((*found.shape[:-1], results), dtype)
     if 0 not in out.shape:
@@ -96,10 +94,10 @@ def _on_gpu(signals: GpuNumbers, resampling: Resampling, count: ResultCount, axi
 
 @functools.lru_cache(maxsize=16)
 def _device_plan(taps: bytes, tap_type: np.dtype[Any], dtype: np.dtype[Any], device: int,
-                 *arguments: tuple[str, Any]) -> Any:
+                 *form: Any) -> Any:
     """Returns a resampler of a GPU. Kept ones save the allocation of the taps, which would stop the GPU."""
-    return _core.DeviceResampler(taps=np.frombuffer(taps, tap_type), **dict(arguments), device=device,
-                                 signal_type=dtype)
+    resampling = Resampling(np.frombuffer(taps, tap_type), *form)
+    return _core.DeviceResampler(resampling.taps, resampling.options(dtype), device, dtype)
 
 
 def in_type_of(taps: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
@@ -164,9 +162,9 @@ class Resampler:
                                                                   else []))
         self._dtype = samples if samples in TYPES else own
         self._signals = signals
-        self._core = _core.ResampleStream(
-            **Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2).arguments(result),
-            threads=thread_count(workers), signal_type=self._dtype, signals=signals or 1)
+        resampling = Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2)
+        self._core = _core.ResampleStream(computable(filter_taps), resampling.options(result, thread_count(workers)),
+                                          self._dtype, signals or 1)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -192,9 +192,9 @@ class DeviceFilterBank:
 class DeviceResampler:
     """Resamples on the host, at the addresses that it gets."""
 
-    def __init__(self, *, device, signal_type, **options):
+    def __init__(self, taps, options, device, signal_type):
         self._type = signal_type
-        self._core = _core.Resampler(**options, threads=1, signal_type=signal_type)
+        self._core = _core.Resampler(taps, options, signal_type)
         self.full_results, self.same_results = self._core.full_results, self._core.same_results
 
     def execute(self, signals, samples, source, count, target, stream):
