@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "convolume/device_signals.hpp"
+#include "convolume/resample.hpp"
+#include "core/gpu_backend.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/resample_spec.hpp"
 #include "core/threads.hpp"
+#include "cpu/signals/resampling.hpp"
 #include "signals/option_names.hpp"
-#include "signals/resampler_impl.hpp"
 
 namespace convolume {
 
@@ -12,6 +20,9 @@ SignalExtension parse_signal_extension(std::string_view text) {
     return parse_named<SignalExtension>(text, "extension of signals");
 }
 
+namespace {
+
+/// Throws InvalidArgument unless both factors are from 1 to 2^31 - 1.
 void check_factors(index_t up, index_t down) {
     constexpr index_t most = std::numeric_limits<std::int32_t>::max();
     for (const auto& [name, factor] : {std::pair{"up", up}, std::pair{"down", down}})
@@ -20,6 +31,7 @@ void check_factors(index_t up, index_t down) {
                                           ": factors of resampling are from 1 to ", most));
 }
 
+/// Throws InvalidArgument if signals cannot be resampled: none, complex ones by a real plan.
 void check_signals(const ResampleSpec& spec, const ConstImageView& signals) {
     if (signals.data == nullptr)
         throw InvalidArgument("the signals point to no memory (null): allocate it first");
@@ -30,6 +42,30 @@ void check_signals(const ResampleSpec& spec, const ConstImageView& signals) {
             "the signals are complex and the resampler is for real ones: make it for a complex "
             "signal_type");
 }
+
+/// Returns the number of results until the newest sample that they read is `samples` - 1, plus
+/// those that read later ones with taps of earlier samples.
+index_t full_results_of(const ResampleSpec& spec, index_t samples) {
+    if (samples < 1) return 0;
+    const ResampleOptions& options = spec.options;
+    const index_t reached = checked_add(checked_multiply(samples - 1, options.up), spec.taps - 1);
+    return reached < options.origin ? 0 : (reached - options.origin) / options.down + 1;
+}
+index_t same_results_of(const ResampleSpec& spec, index_t samples) {
+    return ceil_div(checked_multiply(samples, spec.options.up), spec.options.down);
+}
+
+// The modified Bessel function I₀(x) by its power series, Σ ((x/2)^k / k!)².
+double bessel_i0(double x) {
+    double term = 1, sum = 1;
+    for (int k = 1; term > sum * 1e-17; ++k) {
+        term *= (x / (2 * k)) * (x / (2 * k));
+        sum += term;
+    }
+    return sum;
+}
+
+}  // namespace
 
 ResampleSpec checked_resample_spec(const ConstImageView& taps, const ResampleOptions& options,
                                    PixelType signal_type) {
@@ -53,16 +89,11 @@ ResampleSpec checked_resample_spec(const ConstImageView& taps, const ResampleOpt
     return spec;
 }
 
-index_t full_results_of(const ResampleSpec& spec, index_t samples) {
-    if (samples < 1) return 0;
-    const ResampleOptions& options = spec.options;
-    const index_t reached = checked_add(checked_multiply(samples - 1, options.up), spec.taps - 1);
-    return reached < options.origin ? 0 : (reached - options.origin) / options.down + 1;
-}
-
-index_t same_results_of(const ResampleSpec& spec, index_t samples) {
-    return ceil_div(checked_multiply(samples, spec.options.up), spec.options.down);
-}
+struct Resampler::Impl {
+    ResampleSpec spec;
+    int threads = 1;
+    std::unique_ptr<const PreparedResampling> prepared;
+};
 
 Resampler::Resampler(const ConstImageView& taps, const ResampleOptions& options,
                      PixelType signal_type)
@@ -130,6 +161,169 @@ Volume resample(const ConstImageView& signals, index_t up, index_t down, int thr
                    resampler.result_type());
     resampler.execute(signals, results.view());
     return results;
+}
+
+struct ResampleStream::Impl {
+    const Resampler::Impl& resampler;
+    index_t signals;
+    PixelType type = PixelType::float32;  ///< type of the samples, of the first block
+    Volume kept{};                        ///< samples that later results may read
+    index_t first = 0;                    ///< number of the first kept sample
+    index_t results = 0;                  ///< number of results so far
+
+    index_t end() const { return first + kept.shape().x; }
+
+    /// Appends samples to those that are still needed.
+    void append(const ConstImageView& samples) {
+        const ResampleSpec& spec = resampler.spec;
+        // Extensions reflect as many samples at an end as a result reads.
+        const index_t needed = spec.newest_sample(results) - 2 * (spec.taps_per_phase() + 1);
+        const index_t begin = std::clamp(needed, first, end());
+        const index_t old = end() - begin;
+        Volume next({1, signals, checked_add(old, samples.shape.x)}, samples.type);
+        for (index_t y = 0; y < signals; ++y) {
+            if (old > 0)
+                std::memcpy(next.view().at(0, y, 0), kept.view().at(0, y, begin - first),
+                            static_cast<std::size_t>(bytes_of({1, 1, old}, samples.type)));
+        }
+        const ImageView tail = subview(next.view(), {{0, 0, old}, next.shape()});
+        convert_pixels(samples, tail);
+        first = begin;
+        kept = std::move(next);
+    }
+
+    /// Returns results until `until`.
+    Volume take(index_t until, const ExecutionContext& context) {
+        const index_t count = std::max<index_t>(0, until - results);
+        Volume made({1, signals, count}, resampler.spec.result_type());
+        if (count > 0)
+            resampler.prepared->resample({kept.view(), first}, results, made.view(),
+                                         resampler.threads, context);
+        results += count;
+        return made;
+    }
+
+    /// Returns the number of results that read no sample beyond those that have come.
+    index_t complete() const {
+        const ResampleSpec& spec = resampler.spec;
+        const ResampleOptions& options = spec.options;
+        // The first results may read an extension that depends on the first samples.
+        const bool is_early = options.extension != SignalExtension::constant &&
+                              options.extension != SignalExtension::edge &&
+                              end() < std::max<index_t>(2, spec.taps_per_phase() + 1);
+        const index_t reached = checked_multiply(end(), options.up) - options.origin;
+        return is_early || reached <= 0 ? 0 : ceil_div(reached, options.down);
+    }
+};
+
+ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
+    : impl_(new Impl{*resampler.impl_, signals}) {
+    const SignalExtension extension = resampler.options().extension;
+    if (extension == SignalExtension::wrap || extension == SignalExtension::line)
+        throw InvalidArgument(message("the extension ", to_string(extension),
+                                      " needs both ends of a signal, which comes in blocks here: "
+                                      "choose another, or resample the whole signal"));
+    if (signals < 1)
+        throw InvalidArgument(message(signals, " signals cannot be resampled: one at least"));
+}
+
+ResampleStream::~ResampleStream() = default;
+ResampleStream::ResampleStream(ResampleStream&&) noexcept = default;
+ResampleStream& ResampleStream::operator=(ResampleStream&&) noexcept = default;
+
+Volume ResampleStream::push(const ConstImageView& samples, const ExecutionContext& context) {
+    Impl& impl = *impl_;
+    if (samples.shape.z != 1 || samples.shape.y != impl.signals)
+        throw InvalidArgument(message("a block has samples of ", samples.shape.z * samples.shape.y,
+                                      " signals where ", impl.signals, " are resampled"));
+    if (samples.shape.x > 0) {
+        check_signals(impl.resampler.spec, samples);
+        if (impl.end() > 0 && samples.type != impl.type)
+            throw InvalidArgument(message("a block of ", to_string(samples.type),
+                                          " follows one of ", to_string(impl.type),
+                                          ": all blocks of a signal have one type"));
+        impl.type = samples.type;
+        impl.append(samples);
+    }
+    return impl.take(impl.complete(), context);
+}
+
+Volume ResampleStream::finish(const ExecutionContext& context) {
+    Impl& impl = *impl_;
+    if (impl.end() == 0)
+        throw BadData("a signal without samples cannot be resampled: give one at least");
+    Volume last = impl.take(same_results_of(impl.resampler.spec, impl.end()), context);
+    impl.kept = {};
+    impl.first = impl.results = 0;
+    return last;
+}
+
+struct DeviceResampler::Impl {
+    ResampleSpec spec;
+    std::unique_ptr<DeviceResampling> prepared;
+};
+
+DeviceResampler::DeviceResampler(const ConstImageView& taps, const ResampleOptions& options,
+                                 const DeviceFilterOptions& device)
+    : impl_(std::make_unique<Impl>()) {
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
+    impl_->spec = checked_resample_spec(taps, options, device.signal_type);
+    impl_->prepared =
+        require_gpu_backend().make_device_resampling(device.device, impl_->spec, taps);
+}
+
+DeviceResampler::~DeviceResampler() = default;
+DeviceResampler::DeviceResampler(DeviceResampler&&) noexcept = default;
+DeviceResampler& DeviceResampler::operator=(DeviceResampler&&) noexcept = default;
+
+index_t DeviceResampler::full_results(index_t samples) const {
+    return full_results_of(impl_->spec, samples);
+}
+index_t DeviceResampler::same_results(index_t samples) const {
+    return same_results_of(impl_->spec, samples);
+}
+PixelType DeviceResampler::sample_type() const {
+    return impl_->spec.result_type();
+}
+index_t DeviceResampler::device_bytes() const {
+    return impl_->prepared->bytes();
+}
+
+void DeviceResampler::execute(const SignalShape& shape, const void* samples, index_t count,
+                              void* results, DeviceStream stream) const {
+    if (samples == nullptr || (results == nullptr && count > 0))
+        throw InvalidArgument(message("the ", samples == nullptr ? "signals" : "results",
+                                      " point to no memory (null): allocate it first"));
+    if (shape.samples < 1)
+        throw InvalidArgument("a signal without samples cannot be resampled: give one at least");
+    const ResampleOptions& options = impl_->spec.options;
+    checked_add(checked_multiply(count, options.down), options.origin);
+    impl_->prepared->run(samples, shape, results, count, stream.get());
+}
+
+std::vector<double> resample_taps(index_t up, index_t down, index_t zero_crossings, double kaiser) {
+    check_factors(up, down);
+    if (zero_crossings < 1)
+        throw InvalidArgument(message("a filter of ", zero_crossings,
+                                      " zero crossings has no taps: it needs one at least"));
+    if (!(kaiser >= 0 && kaiser <= 700))
+        throw InvalidArgument(
+            message("a Kaiser window's parameter is from 0 to 700, and not ", kaiser));
+    const index_t rate = std::max(up, down);
+    const index_t half = checked_multiply(zero_crossings, rate);
+    std::vector<double> taps(static_cast<std::size_t>(checked_add(2 * half, 1)));
+    double sum = 0;
+    for (index_t i = 0; i < static_cast<index_t>(taps.size()); ++i) {
+        const double x = static_cast<double>(i - half) / static_cast<double>(rate);
+        const double place = static_cast<double>(i - half) / static_cast<double>(half);
+        const double angle = std::numbers::pi * x;
+        const double sinc = i == half ? 1 : std::sin(angle) / angle;
+        taps[static_cast<std::size_t>(i)] =
+            sinc * bessel_i0(kaiser * std::sqrt(std::max(0.0, 1 - place * place)));
+        sum += taps[static_cast<std::size_t>(i)];
+    }
+    for (double& tap : taps) tap *= static_cast<double>(up) / sum;
+    return taps;
 }
 
 }  // namespace convolume
