@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine_rates.hpp"
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -13,7 +13,6 @@
 #include <optional>
 #include <typeinfo>
 #include <utility>
-#include <vector>
 
 #include "convolume/cache.hpp"
 #include "convolume/engines.hpp"

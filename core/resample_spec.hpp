@@ -2,7 +2,6 @@
 #pragma once
 // A resampling that is checked and complete, for the CPU and for GPUs.
 
-#include <memory>
 #include <numeric>
 
 #include "convolume/resample_options.hpp"

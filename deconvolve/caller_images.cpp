@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>

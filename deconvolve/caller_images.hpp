@@ -3,8 +3,6 @@
 // The image and the result of a caller: views of host memory, a source and a sink of planes, or
 // memory of a GPU. They are loaded to an executor and stored from it group by group of planes.
 
-#include <utility>
-
 #include "convolume/image_stream.hpp"
 #include "deconvolve/executors/executor.hpp"
 

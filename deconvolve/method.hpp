@@ -42,8 +42,6 @@
 
 #include <array>
 #include <limits>
-#include <memory>
-#include <string_view>
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"

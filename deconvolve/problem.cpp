@@ -2,7 +2,6 @@
 #include "deconvolve/problem.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <type_traits>

@@ -2,7 +2,6 @@
 #include "io/axis_layout.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "io/units.hpp"
 

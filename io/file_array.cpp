@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/file_array.hpp"
 
-#include <algorithm>
 #include <array>
 #include <mutex>
-#include <utility>
 
 #include "io/jobs.hpp"
 #include "io/samples.hpp"

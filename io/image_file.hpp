@@ -3,7 +3,6 @@
 // Functions that the readers and writers of image formats share.
 
 #include <atomic>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "signals/matched_template.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "convolume/correlation.hpp"

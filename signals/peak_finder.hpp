@@ -2,9 +2,7 @@
 #pragma once
 // Search of peaks in the results of a bank of matched filters, as they arrive.
 
-#include <complex>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "convolume/correlation.hpp"

@@ -2,7 +2,6 @@
 #include "volumes/axis.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "convolume/error.hpp"
 

@@ -3,7 +3,6 @@
 // Runs a plan: hands tasks to engines and adds up their progress. With parts, splits the image
 // before and merges the results afterwards.
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>

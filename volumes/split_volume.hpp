@@ -3,7 +3,6 @@
 // Images that are not in memory, split into a PartStore and merged from it band by band.
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "core/buffer_pool.hpp"

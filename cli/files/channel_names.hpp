@@ -3,7 +3,6 @@
 // Channels that the command line names: by their number in the file, from 0, or by their name.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "convolume/image_file.hpp"

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <numeric>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "cli/files/volumes.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "cli/images/image_request.hpp"
 #include "cli/images/image_steps.hpp"

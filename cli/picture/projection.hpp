@@ -2,7 +2,6 @@
 #pragma once
 // Views of a stack along its axes, resampled to the pixels of a picture.
 
-#include <array>
 #include <complex>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 
 namespace convolume::cli {

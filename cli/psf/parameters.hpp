@@ -4,7 +4,6 @@
 // results are objects with the same keys. The microscope that an image records gives them as well.
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

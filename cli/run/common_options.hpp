@@ -3,7 +3,6 @@
 // Command-line options that several subcommands have in common.
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -2,7 +2,6 @@
 #include "cli/run/errors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <system_error>
 #include <utility>

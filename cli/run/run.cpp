@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <memory>

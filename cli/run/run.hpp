@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
-#include <string_view>
 
 #include "cli/text/command_tree.hpp"
 #include "cli/text/quantity.hpp"

@@ -2,7 +2,6 @@
 #include "cpu/fft/line_fft.hpp"
 
 #include <array>
-#include <cmath>
 
 #include "cpu/fft/line_columns.hpp"
 #include "cpu/fft/radices.hpp"

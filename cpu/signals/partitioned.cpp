@@ -3,8 +3,6 @@
 // length. The spectra of the signal's partitions are kept. For an output partition, all products of
 // a partition of the signal and one of the filter are added before a single inverse transform.
 
-#include <cstring>
-
 #include "core/stop_scope.hpp"
 #include "cpu/fft/fft_plan.hpp"
 #include "cpu/signals/methods.hpp"

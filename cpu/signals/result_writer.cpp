@@ -2,7 +2,6 @@
 #include "cpu/signals/result_writer.hpp"
 
 #include <atomic>
-#include <cstring>
 
 #include "cpu/signals/vector_loops.hpp"
 

@@ -4,8 +4,6 @@
 // windows. Methods pass one chunk of one filter of one signal at a time, from cache, or fill
 // sections of results of all filters of one signal.
 
-#include <vector>
-
 #include "core/buffer_pool.hpp"
 #include "core/result_chunks.hpp"
 #include "core/threads.hpp"

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <complex>
 #include <limits>
-#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "convolume/image_view.hpp"

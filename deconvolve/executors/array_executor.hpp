@@ -14,7 +14,6 @@
 
 #include <array>
 #include <initializer_list>
-#include <type_traits>
 #include <utility>
 
 #include "deconvolve/estimates/photons.hpp"

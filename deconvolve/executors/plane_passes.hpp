@@ -7,7 +7,6 @@
 //
 // The caller knows which planes are in which slots (plane_geometry.hpp).
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>

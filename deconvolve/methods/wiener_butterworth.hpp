@@ -5,8 +5,6 @@
 //     x = p · max(1/10, 1 + B(y / (A p + b) - 1))
 // Pixels outside the image have a quotient of 1.
 
-#include <utility>
-
 #include "convolume/volume.hpp"
 #include "deconvolve/methods/richardson_lucy.hpp"
 

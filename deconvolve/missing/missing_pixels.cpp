@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/missing_pixels.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "convolume/error.hpp"

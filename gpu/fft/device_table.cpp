@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/fft/device_table.hpp"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
-#include <utility>
 
 #include "gpu/fft/plan.hpp"
 #include "gpu/runtime/check.hpp"

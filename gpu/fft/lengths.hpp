@@ -3,7 +3,6 @@
 // The lengths that passes are compiled for. Real rows are twice as long.
 
 #include <array>
-#include <cstddef>
 
 namespace convolume::gpu {
 

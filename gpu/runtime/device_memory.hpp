@@ -5,7 +5,6 @@
 // of addresses that is spread over several devices.
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "convolume/shape.hpp"

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <optional>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "gpu/runtime/check.hpp"

@@ -4,8 +4,6 @@
 // reads and, if they fit, the taps of a cycle of results. A thread sums results of equal phase, so
 // that it reads each tap once for all of them.
 
-#include <type_traits>
-
 #include "core/resample_spec.hpp"
 #include "core/signal_extension.hpp"
 

@@ -5,7 +5,6 @@
 // during the pass along z of the first. CUDA events order these steps.
 
 #include <algorithm>
-#include <utility>
 
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/volumes/program_images.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 

@@ -2,7 +2,6 @@
 #include "io/hdf5/dataset.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "io/hdf5/helper_process.hpp"

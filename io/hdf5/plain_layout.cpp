@@ -4,7 +4,6 @@
 // a dataset with the coordinates along a dimension of others (in HDF5 and netCDF).
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <memory>

@@ -2,7 +2,6 @@
 #include "io/hdf5/series.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <set>
 

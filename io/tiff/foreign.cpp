@@ -3,7 +3,6 @@
 // channels, times and positions must not be read as planes along z.
 
 #include <algorithm>
-#include <cctype>
 
 #include "convolume/error.hpp"
 #include "io/tiff/dialects.hpp"

@@ -3,8 +3,6 @@
 // item. The items follow. Tag 50838 has the bytes of the header and of each item.
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>

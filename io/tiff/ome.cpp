@@ -3,7 +3,6 @@
 // file.
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
