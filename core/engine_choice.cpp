@@ -35,17 +35,9 @@ EngineChoice::Device parse_device(std::string_view text) {
     throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
 }
 
-CONVOLUME_TO_STRING(FftLibrary)
+CONVOLUME_NAMES(FftLibrary, parse_fft_library, parse_name, "the library of transforms is ")
 
-FftLibrary parse_fft_library(std::string_view text) {
-    return parse_name<FftLibrary>(text, "the library of transforms is ");
-}
-
-CONVOLUME_TO_STRING(TransferGate)
-
-TransferGate parse_transfer_gate(std::string_view text) {
-    return parse_name<TransferGate>(text, "the transfer gate is ");
-}
+CONVOLUME_NAMES(TransferGate, parse_transfer_gate, parse_name, "the transfer gate is ")
 
 void set_devices(EngineChoice& engines, std::string_view text) {
     using Device = EngineChoice::Device;

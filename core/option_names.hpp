@@ -169,4 +169,12 @@ Value parse_name(std::string_view name, const char* subject, const char* last_se
                                   name, "\"; choose one of these"));
 }
 
+/// Defines to_string() of an enumeration, and its inverse `parse`. `parser` is parse_named or
+/// parse_name, which gets the further arguments.
+#define CONVOLUME_NAMES(Value, parse, parser, ...) \
+    CONVOLUME_TO_STRING(Value)                     \
+    Value parse(std::string_view text) {           \
+        return parser<Value>(text, __VA_ARGS__);   \
+    }
+
 }  // namespace convolume

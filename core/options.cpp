@@ -30,39 +30,21 @@ BoundaryKind parse_boundary_kind(std::string_view name) {
 
 }  // namespace
 
-CONVOLUME_TO_STRING(Mode)
+CONVOLUME_NAMES(Mode, parse_mode, parse_named, "mode")
 CONVOLUME_TO_STRING(BoundaryKind)
-CONVOLUME_TO_STRING(Operation)
-CONVOLUME_TO_STRING(Method)
+CONVOLUME_NAMES(Operation, parse_operation, parse_named, "operation")
+CONVOLUME_NAMES(Method, parse_method, parse_named, "method")
 CONVOLUME_TO_STRING(Algorithm)
-CONVOLUME_TO_STRING(Precision)
-CONVOLUME_TO_STRING(NanPolicy)
-CONVOLUME_TO_STRING(KernelNormalization)
+CONVOLUME_NAMES(Precision, parse_precision, parse_named, "precision")
+CONVOLUME_NAMES(NanPolicy, parse_nan_policy, parse_named, "treatment of NaN")
+CONVOLUME_NAMES(KernelNormalization, parse_kernel_normalization, parse_named,
+                "kernel normalization")
 
 std::string to_string(const Boundary& boundary) {
     if (boundary.kind != BoundaryKind::constant) return to_string(boundary.kind);
     char digits[32];  // shortest digits that are read back as the same number
     const auto end = std::to_chars(std::begin(digits), std::end(digits), boundary.value).ptr;
     return "constant:" + std::string(digits, end);
-}
-
-Mode parse_mode(std::string_view text) {
-    return parse_named<Mode>(text, "mode");
-}
-Operation parse_operation(std::string_view text) {
-    return parse_named<Operation>(text, "operation");
-}
-Method parse_method(std::string_view text) {
-    return parse_named<Method>(text, "method");
-}
-Precision parse_precision(std::string_view text) {
-    return parse_named<Precision>(text, "precision");
-}
-NanPolicy parse_nan_policy(std::string_view text) {
-    return parse_named<NanPolicy>(text, "treatment of NaN");
-}
-KernelNormalization parse_kernel_normalization(std::string_view text) {
-    return parse_named<KernelNormalization>(text, "kernel normalization");
 }
 
 Boundary parse_boundary(std::string_view text) {

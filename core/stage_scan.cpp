@@ -40,10 +40,6 @@ void StageScan::check() const {
     check_length("the edge of a camera pixel", pixel_x_um);
 }
 
-CONVOLUME_TO_STRING(ShearAxis)
-
-ShearAxis parse_shear_axis(std::string_view name) {
-    return parse_name<ShearAxis>(name, "the sheared axis is ");
-}
+CONVOLUME_NAMES(ShearAxis, parse_shear_axis, parse_name, "the sheared axis is ")
 
 }  // namespace convolume

@@ -162,10 +162,6 @@ DeskewedGrid deskewed_grid(const Shape3& recorded, const DeskewOptions& options)
     return grid;
 }
 
-CONVOLUME_TO_STRING(Interpolation)
-
-Interpolation parse_interpolation(std::string_view name) {
-    return parse_name<Interpolation>(name, "interpolation is ");
-}
+CONVOLUME_NAMES(Interpolation, parse_interpolation, parse_name, "interpolation is ")
 
 }  // namespace convolume

@@ -323,10 +323,6 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     });
 }
 
-CONVOLUME_TO_STRING(PhantomKind)
-
-PhantomKind parse_phantom_kind(std::string_view text) {
-    return parse_name<PhantomKind>(text, "phantoms are ");
-}
+CONVOLUME_NAMES(PhantomKind, parse_phantom_kind, parse_name, "phantoms are ")
 
 }  // namespace convolume

@@ -11,17 +11,9 @@ bool has_layers(PsfModel model) {
     return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
 }
 
-CONVOLUME_TO_STRING(PsfModel)
-CONVOLUME_TO_STRING(Modality)
+CONVOLUME_NAMES(PsfModel, parse_psf_model, parse_name, "PSF models are ", " and ")
+CONVOLUME_NAMES(Modality, parse_modality, parse_name, "modalities are ", " and ")
 CONVOLUME_TO_STRING(PsfParameter)
-
-PsfModel parse_psf_model(std::string_view text) {
-    return parse_name<PsfModel>(text, "PSF models are ", " and ");
-}
-
-Modality parse_modality(std::string_view text) {
-    return parse_name<Modality>(text, "modalities are ", " and ");
-}
 
 PsfParameter parse_psf_parameter(std::string_view text) {
     if (const auto parameter = value_named<PsfParameter>(text)) return *parameter;

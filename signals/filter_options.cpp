@@ -6,8 +6,8 @@
 
 namespace convolume {
 
-CONVOLUME_TO_STRING(FilterMethod)
-CONVOLUME_TO_STRING(PointPost)
+CONVOLUME_NAMES(FilterMethod, parse_filter_method, parse_named, "filter method")
+CONVOLUME_NAMES(PointPost, parse_point_post, parse_named, "post-processing")
 
 std::string to_string(const WindowPost& window) {
     switch (window.kind) {
@@ -21,19 +21,7 @@ std::string to_string(const WindowPost& window) {
     throw InternalError("a window outside its enumeration");
 }
 
-FilterMethod parse_filter_method(std::string_view text) {
-    return parse_named<FilterMethod>(text, "filter method");
-}
-
-CONVOLUME_TO_STRING(SampleStorage)
-
-SampleStorage parse_sample_storage(std::string_view text) {
-    return parse_named<SampleStorage>(text, "storage of samples");
-}
-
-PointPost parse_point_post(std::string_view text) {
-    return parse_named<PointPost>(text, "post-processing");
-}
+CONVOLUME_NAMES(SampleStorage, parse_sample_storage, parse_named, "storage of samples")
 
 WindowPost parse_window_post(std::string_view text) {
     if (text == "none") return {};
@@ -67,10 +55,6 @@ SampleRange parse_sample_range(std::string_view text) {
         message("'", text, "' is no range: write A:B for samples A to B-1 of the full result"));
 }
 
-CONVOLUME_TO_STRING(PeakPosition)
-
-PeakPosition parse_peak_position(std::string_view text) {
-    return parse_named<PeakPosition>(text, "way to place a peak");
-}
+CONVOLUME_NAMES(PeakPosition, parse_peak_position, parse_named, "way to place a peak")
 
 }  // namespace convolume

@@ -14,11 +14,7 @@
 
 namespace convolume {
 
-CONVOLUME_TO_STRING(SignalExtension)
-
-SignalExtension parse_signal_extension(std::string_view text) {
-    return parse_named<SignalExtension>(text, "extension of signals");
-}
+CONVOLUME_NAMES(SignalExtension, parse_signal_extension, parse_named, "extension of signals")
 
 namespace {
 
