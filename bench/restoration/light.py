@@ -4,14 +4,16 @@
 result are: for the kinds of specimens that rules were chosen by, and for those that none was chosen by.
 
     bench/restoration/light.py [--build DIR] [--kinds mesh,slab] [--microscopes water,sheet] [--seeds 1,2] [--levels]
-                               [--best] [--method map] [--given] [--options "--stop 1e-4"] [--jobs N] [--json FILE]
+                               [--best] [--method map] [--given] [--slope 0.8] [--options "--stop 1e-4"] [--jobs N]
+                               [--json FILE]
 
 Light of the level is the image's light above the background that was found, relative to that above the right one;
 light of the result is its sum relative to that of the specimen. A range holds the right level if it is not further
 away than the printed error and 2 % of the light. --levels does one iteration, and compares the levels only. --given
 gives the right background, so that methods alone differ. --best also finds how far the PSNR is below the best of up to
 200 iterations with the right background, with and without a coarse start, and the processor time relative to that of
-30 iterations. Seconds are those of the processor.
+30 iterations. Seconds are those of the processor. --slope lets the background vary over y and x, for example with
+--options "--background smooth".
 """
 
 import argparse
@@ -33,7 +35,7 @@ MOST = 200  # iterations
 
 
 def restore(kind, microscope, seed, arguments):
-    scene = scenes.record(kind, microscope, seed)
+    scene = scenes.record(kind, microscope, seed, slope=arguments.slope)
     with tempfile.TemporaryDirectory() as name:
         command = Command(arguments.build, name, "cpu")
         np.save(command.folder / "y.npy", scene.image)
@@ -89,6 +91,8 @@ def main():
     parser.add_argument("--best", action="store_true")
     parser.add_argument("--method", default="rl")
     parser.add_argument("--given", action="store_true")
+    parser.add_argument("--slope", type=float, default=0.0, help="largest share by which a background differs from its "
+                                                                 "mean, along a ramp")
     parser.add_argument("--options", default="", help="further options of deconvolve")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
@@ -111,6 +115,8 @@ def main():
         some = [row for row in rows if row["is_unseen"] == is_unseen]
         for of in ("light_of_level", *(() if arguments.levels else ("light",))) if some else ():
             print(f"| {name}, {of.replace('_', ' ')} {summary_of(some, of)}")
+        if some and not arguments.levels:
+            print(f"{name}: PSNR {np.mean([row['psnr'] for row in some]):.2f} dB in the mean")
     if arguments.best:
         print("\n| kinds | median loss, dB | largest | of | below its recording | times 30 iterations | largest |\n"
               + "|---" * 7 + "|")

@@ -157,11 +157,20 @@ class Scene:
     microscope: Microscope
     truth: np.ndarray  # counts of each voxel of the specimen, inside the image
     image: np.ndarray  # uint16
-    level: float  # counts of pixels without light from the specimen
+    level: float  # counts of pixels without light from the specimen, their mean if they vary
 
 
-def record(kind, microscope_name, seed, shape=SHAPE):
-    """Records a part of a larger specimen. Photons and background are drawn from the seed."""
+def ramp(shape, seed):
+    """Returns a plane over y and x in a random direction, with the mean 0 and the largest value 1."""
+    angle = np.random.default_rng([seed, 9]).uniform(0, 2 * np.pi)
+    y, x = np.meshgrid(*(np.linspace(-1, 1, n) for n in shape[1:]), indexing="ij")
+    plane = np.sin(angle) * y + np.cos(angle) * x
+    return plane / np.abs(plane).max()
+
+
+def record(kind, microscope_name, seed, shape=SHAPE, slope=0.0):
+    """Records a part of a larger specimen. Photons and background are drawn from the seed. The background differs from
+    its mean by at most `slope` times the mean, along a ramp."""
     microscope = MICROSCOPES[microscope_name]
     rng = np.random.default_rng([seed, [*SEEN, *UNSEEN].index(kind), list(MICROSCOPES).index(microscope_name)])
     photons, background = rng.choice(PHOTONS), rng.choice(BACKGROUNDS)
@@ -171,7 +180,8 @@ def record(kind, microscope_name, seed, shape=SHAPE):
     psf = microscope.psf(tuple(2 * (n // 2) - 1 for n in larger))
     light = np.maximum(recordings.blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
-    image = recordings.expose(scale * light + background * photons, rng, microscope.gain, microscope.offset,
+    stray = background * photons * (1 + slope * ramp(shape, seed))
+    image = recordings.expose(scale * light + stray, rng, microscope.gain, microscope.offset,
                               microscope.read_noise)
     return Scene(f"{kind}-{microscope_name}-{photons}-{background}-{seed}", microscope,
                  scale * specimen[inside] / microscope.gain, image,
