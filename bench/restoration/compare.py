@@ -75,24 +75,35 @@ def best_of_all(command, recording, runs, options=()):
     return best
 
 
+def cpu_seconds():
+    """Returns the CPU seconds of this process and of the programs that it ran."""
+    return sum(usage.ru_utime + usage.ru_stime
+               for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
 def restore_by_others(folder, image, psf, programs):
-    """Yields the name and the result of each other program that is wanted and installed."""
+    """Yields the name, the result and the CPU seconds of each other program that is wanted and installed."""
     if "deconwolf" in programs and shutil.which("dw"):
         import tifffile  # noqa: PLC0415 (optional)
 
+        before = cpu_seconds()
         tifffile.imwrite(folder / "dw_y.tif", image.astype(np.float32))
         tifffile.imwrite(folder / "dw_h.tif", psf.astype(np.float32))
         subprocess.run(["dw", "--iter", "40", "--threads", "1", "--float", "--overwrite", "--out", "dw_x.tif",
                         "dw_y.tif", "dw_h.tif"], cwd=folder, check=True, capture_output=True)
-        yield "deconwolf", tifffile.imread(folder / "dw_x.tif")
+        yield "deconwolf", tifffile.imread(folder / "dw_x.tif"), cpu_seconds() - before
     if "RedLionfish" in programs and importlib.util.find_spec("RedLionfishDeconv"):
         import RedLionfishDeconv  # noqa: PLC0415 (optional)
 
-        yield "RedLionfish", RedLionfishDeconv.doRLDeconvolutionFromNpArrays(image, psf, niter=10, method="cpu")
+        before = cpu_seconds()
+        x = RedLionfishDeconv.doRLDeconvolutionFromNpArrays(image, psf, niter=10, method="cpu")
+        yield "RedLionfish", x, cpu_seconds() - before
     if "scikit-image" in programs and importlib.util.find_spec("skimage"):
         from skimage import restoration  # noqa: PLC0415 (optional)
 
-        yield "scikit-image", restoration.richardson_lucy(image, psf, num_iter=30, clip=False, filter_epsilon=1e-9)
+        before = cpu_seconds()
+        x = restoration.richardson_lucy(image, psf, num_iter=30, clip=False, filter_epsilon=1e-9)
+        yield "scikit-image", x, cpu_seconds() - before
 
 
 def compare(kind, photons, seed, psf, arguments):
@@ -119,8 +130,8 @@ def compare(kind, photons, seed, psf, arguments):
                 x, seconds, iterations = command.restore(*options)
                 row["programs"][program] = recordings.measure(recording, x) | {"seconds": seconds,
                                                                                "iterations": iterations}
-        for program, x in restore_by_others(command.folder, light, made, arguments.programs):
-            row["programs"][program] = recordings.measure(recording, x)
+        for program, x, seconds in restore_by_others(command.folder, light, made, arguments.programs):
+            row["programs"][program] = recordings.measure(recording, x) | {"seconds": seconds}
     return row
 
 
