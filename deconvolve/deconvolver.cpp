@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "convolume/device_deconvolver.hpp"
 #include "convolume/error.hpp"
@@ -14,6 +15,7 @@
 #include "convolume/options.hpp"
 #include "convolume/shape.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/estimates/background_slope.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
@@ -120,13 +122,32 @@ struct Deconvolver::Impl {
     std::unique_ptr<deconvolve::HeldOutSearch> search;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
+    bool flattens_background = false;  ///< whether the background of the caller's images varies
+    deconvolve::PixelBounds recorded_bounds;  ///< those of the caller's images, if it does
     int threads = 1;
     std::mutex execution_mutex;
+
+    /// Returns the options for images whose background is made a constant, and keeps the bounds of
+    /// their pixels.
+    DeconvolveOptions of_flattened(DeconvolveOptions options) {
+        flattens_background = std::exchange(options.has_varying_background, false);
+        if (!flattens_background) return options;
+        if (options.background)
+            throw InvalidArgument(
+                "the background is a number and also varies: give the number, or let a slope be "
+                "found (smooth)");
+        recorded_bounds = {options.saturation,
+                           options.saturation == deconvolve::encoded_bounds().level};
+        if (options.saturation) options.saturation = deconvolve::encoded_bounds().level;
+        options.image_type.reset();
+        return options;
+    }
 
     /// Reserves memory for what the deconvolution does besides its iterations, and makes these
     /// parts; then the runner, with what they have left of memory, and the plan.
     template <class MakeSearch>
     void prepare(const EngineChoice& engines, const MakeSearch& make_search) {
+        if (flattens_background) deconvolve::check_varying_background(problem);
         limit_coarse_start(problem);
         EngineChoice rest = engines;
         threads = thread_count(engines.threads);
@@ -168,6 +189,18 @@ struct Deconvolver::Impl {
         if (run.uncertainty == nullptr) return runner->execute(problem, images, context, run);
         return execute_with_splits(images, run, context);
     }
+    /// Subtracts the slope of a varying background from the image first.
+    DeconvolveReport execute_flattened(ImageSource& image, ImageSink& result,
+                                       const DeconvolveRun& run, const ExecutionContext& context) {
+        const StopScope scope(context.stop);
+        const deconvolve::BackgroundSlope slope =
+            deconvolve::find_background_slope(image, recorded_bounds, threads);
+        deconvolve::FlattenedVolume flattened(image, slope, recorded_bounds);
+        deconvolve::StreamedImages images(flattened, result, context, helpers());
+        DeconvolveReport report = execute(images, run, context);
+        report.background_range = slope.range();
+        return report;
+    }
 
   private:
     /// Also estimates the uncertainty. `images` must be readable again.
@@ -196,9 +229,11 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     impl_ =
         deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
             auto made = std::make_unique<Impl>();
-            made->problem = deconvolve::resolve_problem(image_shape, psf, chosen, engines.threads);
+            const DeconvolveOptions flattened = made->of_flattened(chosen);
+            made->problem =
+                deconvolve::resolve_problem(image_shape, psf, flattened, engines.threads);
             made->prepare(engines, [&](EngineChoice& rest) {
-                made->search = make_search(made->problem, psf, chosen, rest);
+                made->search = make_search(made->problem, psf, flattened, rest);
             });
             return made;
         });
@@ -211,7 +246,8 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>&
     impl_ =
         deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
             auto made = std::make_unique<Impl>();
-            made->problem = deconvolve::resolve_problem(image_shape, psfs, chosen, engines.threads);
+            made->problem = deconvolve::resolve_problem(
+                image_shape, psfs, made->of_flattened(chosen), engines.threads);
             made->prepare(engines, [](EngineChoice&) {});
             return made;
         });
@@ -286,6 +322,11 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
         throw InvalidArgument(
             "the result would replace the image, of which the uncertainty is estimated: give "
             "the result other memory");
+    if (impl_->flattens_background) {
+        ViewSource source(image);
+        ViewSink sink(result);
+        return impl_->execute_flattened(source, sink, run, context);
+    }
     deconvolve::HostImages images(image, result, impl_->helpers());
     return impl_->execute(images, run, context);
 }
@@ -295,6 +336,7 @@ DeconvolveReport Deconvolver::execute(ImageSource& image, ImageSink& result,
                                       const ExecutionContext& context) const {
     check_formats(impl_->problem, image.format(), result.format());
     check_uncertainty(impl_->problem, run.uncertainty);
+    if (impl_->flattens_background) return impl_->execute_flattened(image, result, run, context);
     deconvolve::StreamedImages images(image, result, context, impl_->helpers());
     return impl_->execute(images, run, context);
 }
@@ -322,6 +364,10 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         throw InvalidArgument(
             "weights of pixels are for images in host memory, and these are in a GPU's: leave them "
             "out, or use Deconvolver");
+    if (options.has_varying_background)
+        throw InvalidArgument(
+            "a background that varies is found in images in host memory, and these are in a GPU's: "
+            "give another background, or use Deconvolver");
     if (options.coarse_start.value_or(0) > 0)
         throw InvalidArgument(
             "a coarse start is made of images in host memory, and these are in a GPU's: leave it "

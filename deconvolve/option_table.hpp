@@ -38,6 +38,18 @@ inline std::string option_value_text(const StopRule& rule) {
     return rule.hold_out ? "auto" : rule.fraction ? option_value_text(*rule.fraction) : "";
 }
 
+/// The level of an image without the specimen's light: a number, one that is found, or one
+/// that is found with its slope.
+struct BackgroundRule {
+    std::optional<double> level{};
+    bool varies = false;
+};
+
+/// Returns the rule as --help shows it.
+inline std::string option_value_text(const BackgroundRule& rule) {
+    return rule.varies ? "smooth" : rule.level ? option_value_text(*rule.level) : "auto";
+}
+
 template <>
 inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),
@@ -81,12 +93,18 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
                                              "Acceleration of rl, rl-tv and map", {},
                                              parse_acceleration),
-    option<&DeconvolveOptions::background>(
-        "background", "--background", "N|auto",
-        "Level of the image without the specimen's light; auto: the level that most pixels are "
-        "near, or, under haze, the one with which coarse restorations predict held-out photons "
-        "best",
-        {.unset_name = "auto"}),
+    OptionField<DeconvolveOptions, BackgroundRule>{
+        {"background", "--background", "N|auto|smooth",
+         "Level of the image without the specimen's light; auto: the level that most pixels are "
+         "near, or, under haze, the one with which coarse restorations predict held-out photons "
+         "best; smooth: a level that rises evenly over y and x, of PSFs without haze"},
+        [](const DeconvolveOptions& options) {
+            return BackgroundRule{options.background, options.has_varying_background};
+        },
+        [](DeconvolveOptions& options, BackgroundRule rule) {
+            options.background = rule.level;
+            options.has_varying_background = rule.varies;
+        }},
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",
         "Pixels of at least this value are saturated: lower bounds, which more light does not "

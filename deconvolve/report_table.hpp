@@ -21,6 +21,8 @@ void for_each_fact(const DeconvolveReport& report, const Use& use) {
     use("restarts", report.restarts, "", "steps without extrapolation");
     use("background", report.background, pixel, "background, as given or estimated");
     use("background_error", report.background_error, pixel, "error of an estimated background");
+    use("background_range", report.background_range, pixel,
+        "difference of the largest and the smallest background, if it varies");
     use("darkest", report.darkest, pixel,
         "mean of the darkest region, if the background is doubtful");
     use("is_under_haze", report.is_under_haze, "", "whether haze hides the background");

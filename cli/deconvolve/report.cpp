@@ -39,7 +39,9 @@ std::string method_text(const DeconvolveOptions& options) {
     if (uses("noise_to_signal"))
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
     text << "at most " << *options.iterations << " iterations, background "
-         << (options.background ? format_number(*options.background) : "auto")
+         << (options.background               ? format_number(*options.background)
+             : options.has_varying_background ? "smooth"
+                                              : "auto")
          << (options.offset ? message(", offset ", format_number(*options.offset)) : "")
          << ", edges " << boundary_name(options);
     if (options.hold_out) text << ", as many as two halves of the photons agree on";
@@ -51,9 +53,11 @@ std::string method_text(const DeconvolveOptions& options) {
 
 /// Returns ", background 102.9 ± 1.5", or the background alone if it was given.
 std::string background_text(const DeconvolveReport& volume) {
-    const std::string text = message(", background ", format_number(volume.background));
-    if (!volume.background_error) return text;
-    return message(text, " ± ", format_number(*volume.background_error, 2));
+    std::string text = message(", background ", format_number(volume.background));
+    if (volume.background_error) text += message(" ± ", format_number(*volume.background_error, 2));
+    if (volume.background_range)
+        text += message(" that varies by ", format_number(*volume.background_range, 2));
+    return text;
 }
 
 /// Returns ", misfit 1.08 of 1 for noise alone"; nothing if the noise tells no photons.
@@ -139,7 +143,8 @@ Json method_json(const DeconvolveOptions& options) {
             {"coarse_start", *options.coarse_start},
             {"splits", options.splits},
             {"stop", options.hold_out ? Json("auto") : or_null(options.stop)},
-            {"background", or_auto(options.background)},
+            {"background",
+             options.has_varying_background ? Json("smooth") : or_auto(options.background)},
             {"offset", or_auto(options.offset)},
             {"read_noise", options.read_noise}};
 }

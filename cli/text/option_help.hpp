@@ -115,6 +115,10 @@ Value parse_plain(const OptionText& option, const std::string& text) {
     if constexpr (std::is_same_v<Value, StopRule>) {
         if (text == "auto") return {true, {}};
         return {false, parse_number_or("auto", option.flags, text)};
+    } else if constexpr (std::is_same_v<Value, BackgroundRule>) {
+        if (text == "auto") return {};
+        if (text == "smooth") return {{}, true};
+        return {parse_number_or("auto or smooth", option.flags, text), false};
     } else if constexpr (std::is_same_v<Value, VoxelSize>) {
         const auto lengths = parse_lengths_um(option.flags, text);
         return {lengths[0], lengths[1], lengths[2]};

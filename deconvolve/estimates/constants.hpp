@@ -147,6 +147,23 @@ inline constexpr double noticeable = 0.1;
 
 }  // namespace regions
 
+/// A background that varies over y and x (background_slope.hpp). Principles give these numbers.
+namespace varying {
+
+/// Least edge of a region: twice the reach within which a PSF without haze keeps its light, so that
+/// a region is larger than the image of a point.
+inline constexpr index_t least_edge = 2 * regions::edge;
+/// Regions are a third of the image, if that is more: the more pixels they have, the surer some are
+/// dark; five along an axis overlap by half.
+inline constexpr index_t edges_of_image = 3;
+/// Standard errors above the plane that chance exceeds in one of 700 regions.
+inline constexpr double most_errors = 3;
+/// Levels of which a quarter tells the usual one.
+inline constexpr std::size_t fewest_levels = 64;
+inline constexpr index_t band_bytes = index_t{64} << 20;  ///< planes that are read at once
+
+}  // namespace varying
+
 /// The gain and the offset by the image's noise. tests/deconvolve/test_held_out.cpp has recordings
 /// whose gain is known.
 namespace noise {

@@ -23,14 +23,6 @@ void check_estimate(const ConstImageView& estimate, int threads) {
                               " at z,y,x = ", to_string(found->index, ","), ": repair it first"));
 }
 
-namespace {
-
-/// A level, and its standard error.
-struct Level {
-    double value = 0, error = 0;
-};
-
-/// Returns the mean of the values in the shortest interval that holds a quarter of them.
 Level usual_level(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t width = (values.size() + 3) / 4;
@@ -53,6 +45,8 @@ Level usual_level(std::vector<double> values) {
                 static_cast<double>(width),
             2 * deviation / std::cbrt(static_cast<double>(values.size()))};
 }
+
+namespace {
 
 /// Means of the regions of an image that differ most from a level.
 struct RegionRange {

@@ -96,6 +96,14 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
                 const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
                 LoadedImage& loaded);
 
+/// A level, and its standard error.
+struct Level {
+    double value = 0, error = 0;
+};
+
+/// Returns the mean of the values in the shortest interval that holds a quarter of them.
+Level usual_level(std::vector<double> values);
+
 /// Rows of an image whose regions are compared: strips of some rows in every plane.
 struct Strips {
     /// Chooses the strips of an image.

@@ -152,6 +152,17 @@ struct DeconvolveOptions {
     /// lays haze over all of it, photons that coarse restorations do not know tell it. Of nnls,
     /// wiener and small images without a dark region it is 0.
     std::optional<double> background;
+    /// The background rises evenly over y and x. If it is set, `background` is not, which is then
+    /// the mean over the image. Each execution fits a plane over y and x to the levels of
+    /// overlapping regions, without those that have no dark pixels, and subtracts the plane, less
+    /// its mean, from the image. Noise stays that of the recorded light, while the model
+    ///
+    ///     A x + b
+    ///
+    /// expects that of the mean background. For images in host memory of at least 64 pixels along y
+    /// and x, and PSFs that spread less than a fifth of their light beyond 16 pixels along y or x:
+    /// haze varies as slowly as a background.
+    bool has_varying_background = false;
     /// Pixels of at least this value are saturated: lower bounds, which more light does not
     /// contradict. They enter no estimate. float32 pixels of the value missing_pixel are left out.
     /// For all methods but nnls and wiener.
@@ -374,10 +385,13 @@ struct DeconvolveReport {
     /// if the background was given, or is 0 because nothing tells it.
     std::optional<double> background_error;
     bool is_under_haze = false;  ///< whether haze over the whole image hides the background
-    double light = 0;            ///< mean of the compared pixels above the background
-    int searched = 0;            ///< number of iterations that searched for the number (hold_out)
-    PhotonScale photons;         ///< scale in use: the offset, and the gain of photons
-    bool has_gain = false;       ///< whether the gain was given or estimated; otherwise it is 1
+    /// Difference between the largest and the smallest background of a pixel. Set if
+    /// DeconvolveOptions::has_varying_background is.
+    std::optional<double> background_range;
+    double light = 0;       ///< mean of the compared pixels above the background
+    int searched = 0;       ///< number of iterations that searched for the number (hold_out)
+    PhotonScale photons;    ///< scale in use: the offset, and the gain of photons
+    bool has_gain = false;  ///< whether the gain was given or estimated; otherwise it is 1
     /// Whether neighboring pixels share their noise, as after a filter, a resampling or a
     /// compression. The noise then tells no gain, and no photons can be held out: with hold_out
     /// there are usual_coarse_start iterations on each coarser image, and filtered_iterations.

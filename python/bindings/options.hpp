@@ -95,6 +95,10 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
         if (text == "auto") return {true, {}};
         if (is_text) throw InvalidArgument(message("stop is a number or 'auto', not '", text, "'"));
         return {false, plain_option<double>(field.text, value)};
+    } else if constexpr (std::is_same_v<Value, BackgroundRule>) {
+        if (value.is_none() || text == "auto") return {};
+        if (text == "smooth") return {{}, true};
+        return {cast_option<double>(field.text, "a number, 'auto' or 'smooth'", value), false};
     } else {
         if (is_text && field.parse != nullptr) return field.parse(text);
         if constexpr (Named<Value>)
@@ -123,6 +127,9 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
         return nb::make_tuple(value.begin, value.end);
     else if constexpr (std::is_same_v<Value, StopRule>)
         return value.hold_out ? nb::object(nb::str("auto")) : nb::cast(value.fraction);
+    else if constexpr (std::is_same_v<Value, BackgroundRule>)
+        return value.level ? nb::cast(*value.level)
+                           : nb::object(nb::str(value.varies ? "smooth" : "auto"));
     else if constexpr (detail::is_optional<Value>) {
         if (value) return option_to_python(option, *value);
         if (*option.notes.unset_name != '\0') return nb::str(option.notes.unset_name);

@@ -56,9 +56,11 @@ class Deconvolver:
         outside causes no ringing (Bertero and Boccacci 2005). Otherwise the object has the image's extents.
     origin
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
-    background : float or "auto"
+    background : float, "auto" or "smooth"
         Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
         most pixels are near, or, under haze, the level with which coarse restorations predict held-out photons best.
+        "smooth" also finds how it rises evenly over y and x. It takes arrays in host memory of at least 64 pixels
+        along y and x, and a PSF without haze, such as a confocal one.
     tv_weight : float or "auto"
         For method "rl-tv": weight of the total variation. "auto" chooses it from the noise of each image.
     spacing : sequence of floats, optional

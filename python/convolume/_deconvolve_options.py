@@ -23,7 +23,7 @@ class _ModelKeywords(Resources, total=False):
 
     edges: Edges
     origin: Origin
-    background: float | Literal["auto"]
+    background: float | Literal["auto", "smooth"]
 
 
 class _LikelihoodKeywords(_ModelKeywords, total=False):

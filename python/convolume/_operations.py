@@ -279,6 +279,9 @@ class Deconvolution(Operation):
             if options[name] == "auto":
                 raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
                                       "give a value")
+        if options.get("background") == "smooth":
+            raise InvalidArgument("a background that varies is found in the whole image, and not in blocks: give a "
+                                  "number, or take background='auto'")
         self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **_NOT_SEARCHED_IN_BLOCKS,
                         **options}
         unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()

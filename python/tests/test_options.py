@@ -106,7 +106,7 @@ def test_options_hold_what_they_are_given():
 @pytest.mark.parametrize(("keyword", "value", "message"), [
     ("iterations", 2.5, "iterations is a whole number, not 2.5"),
     ("balance", None, "balance is a number, not None"),
-    ("offset", "dark", "offset is a number or 'auto'"), ("background", "dark", "background is a number or 'auto'"),
+    ("offset", "dark", "offset is a number or 'auto'"), ("background", "dark", "background is a number, 'auto'"),
     ("iteration", 3, r"__init__\(\) got an unexpected keyword argument 'iteration'")])
 def test_wrong_options_are_type_errors(keyword, value, message):
     with pytest.raises(TypeError, match=message):
