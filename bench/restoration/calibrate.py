@@ -28,7 +28,7 @@ import scenes
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "deconvolve/estimates/constants.hpp"
-VARIED = ["search", "prediction", "haze", "regions", "noise", "coarsening", "smoothing"]  # groups
+VARIED = ["search", "prediction", "haze", "regions", "varying", "noise", "coarsening", "smoothing"]  # groups
 # Two kinds that rules were chosen by, and four that none was; all microscopes take part.
 KINDS = ["cells", "mesh", "membranes", "crowd", "puncta", "neuron"]
 VARY = """

@@ -121,21 +121,24 @@ FittedPlane fit_lower_quarter(const std::vector<RegionLevel>& levels) {
     return plane;
 }
 
-// Fits a plane to the levels that are not brighter than it by more than noise explains.
+// Fits a plane to the levels that are not brighter than it by more than noise explains. Returns a
+// plane without slope if these are not most levels: objects may then decide on it.
 FittedPlane fit_dark(const std::vector<RegionLevel>& levels) {
-    constexpr index_t fewest = 4;  // one more than a plane needs
-    if (static_cast<index_t>(levels.size()) < fewest) return {};
+    constexpr std::size_t fewest = 6;  // most of them are more than a plane needs
+    if (levels.size() < fewest) return {};
     FittedPlane plane = fit_lower_quarter(levels);
     const auto is_dark = [&](const RegionLevel& level, const FittedPlane& below) {
         return level.above(below) < varying::most_errors * level.error;
     };
+    const auto count = static_cast<index_t>(levels.size());
     index_t used = 0;
     constexpr int most_rounds = 20;
     for (int round = 0; round < most_rounds; ++round) {
         const auto dark =
             std::count_if(levels.begin(), levels.end(),
                           [&](const RegionLevel& level) { return is_dark(level, plane); });
-        if (dark < fewest || dark == used) break;
+        if (2 * dark <= count) return {};
+        if (dark == used) break;
         used = dark;
         plane = fit(levels, [&, last = plane](const RegionLevel& level) {
             return is_dark(level, last) ? 1 / (level.error * level.error) : 0;

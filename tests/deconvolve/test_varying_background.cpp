@@ -89,6 +89,10 @@ TEST_CASE("deconvolve: regions without dark pixels do not lift a background that
     CHECK(error_of(slope_of(recording("covered", 0.3))) < 6);  // objects have 300
 }
 
+TEST_CASE("deconvolve: objects in most regions leave a background without a slope") {
+    CHECK(slope_of(recording("filled", 0.8)).range() == 0);
+}
+
 TEST_CASE("deconvolve: missing and saturated pixels tell no background") {
     Volume image = recording("left out");
     for (index_t y = 0; y < 96; y += 2) image.view().at<float>(1, y, y) = missing_pixel;
