@@ -87,11 +87,13 @@ def restore_by_others(folder, image, psf, programs):
         import tifffile  # noqa: PLC0415 (optional)
 
         before = cpu_seconds()
-        tifffile.imwrite(folder / "dw_y.tif", image.astype(np.float32))
+        # It adds a constant of 5 to the image, and expects the brightest pixels to be far above that.
+        scale = 10000 / max(float(image.max()), 1e-9)
+        tifffile.imwrite(folder / "dw_y.tif", (scale * image).astype(np.float32))
         tifffile.imwrite(folder / "dw_h.tif", psf.astype(np.float32))
         subprocess.run(["dw", "--iter", "40", "--threads", "1", "--float", "--overwrite", "--out", "dw_x.tif",
                         "dw_y.tif", "dw_h.tif"], cwd=folder, check=True, capture_output=True)
-        yield "deconwolf", tifffile.imread(folder / "dw_x.tif"), cpu_seconds() - before
+        yield "deconwolf", tifffile.imread(folder / "dw_x.tif") / scale, cpu_seconds() - before
     if "RedLionfish" in programs and importlib.util.find_spec("RedLionfishDeconv"):
         import RedLionfishDeconv  # noqa: PLC0415 (optional)
 
