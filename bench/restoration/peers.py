@@ -71,17 +71,19 @@ def main():
             cells = [f"{one['psnr']:.2f} dB, {one['light']:.2f}" for one in figures.values()]
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
     print(f"\n{len(rows)} scenes\n\n| program | PSNR, median | gain, median | smallest | best of a scene | "
-          "light, median | within 25 % | CPU s, median |\n" + "|---" * 8 + "|")
+          f"light, median | within 25 % | CPU s, {' | '.join(arguments.microscopes)} |\n"
+          + "|---" * (7 + len(arguments.microscopes)) + "|")
     programs = [program for program in next(iter(rows.values())) if program != "recorded"]
     for program in programs:
-        psnr, light, seconds = (np.array([figures[program][of] for figures in rows.values()])
-                                for of in ("psnr", "light", "seconds"))
+        psnr, light = (np.array([figures[program][of] for figures in rows.values()]) for of in ("psnr", "light"))
+        seconds = [np.median([figures[program]["seconds"] for (_, own, _), figures in zip(wanted, rows.values())
+                              if own == microscope]) for microscope in arguments.microscopes]
         gain = psnr - [figures["recorded"]["psnr"] for figures in rows.values()]
         best = sum(figures[program]["psnr"] >= max(figures[one]["psnr"] for one in programs)
                    for figures in rows.values())
         print(f"| {program} | {np.median(psnr):.2f} dB | {np.median(gain):+.2f} dB | {gain.min():+.2f} dB | {best} | "
               f"{np.median(light):.2f} | {(np.abs(np.log(light)) < np.log(1.25)).mean():.0%} | "
-              f"{np.median(seconds):.1f} |")
+              f"{' | '.join(f'{one:.1f}' for one in seconds)} |")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rows) + "\n", encoding="utf-8")
 
