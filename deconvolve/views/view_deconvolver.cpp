@@ -28,6 +28,10 @@ DeconvolveOptions common_options(const DeconvolveOptions& options) {
                                       to_string(options.method), ": choose rl, rl-tv, shb or map"));
     if (options.splits > 0)
         throw InvalidArgument("the uncertainty is estimated of one view alone: leave splits out");
+    if (options.has_varying_background)
+        throw InvalidArgument(
+            "a background that varies is found in one view alone: give each view a number, or "
+            "leave it open");
     if (options.coarse_start.value_or(0) > 0)
         throw InvalidArgument("a coarse start is made of one view alone: leave it out");
     DeconvolveOptions common = options;

@@ -270,6 +270,9 @@ TEST_CASE("views say what is wrong", "[views]") {
     CHECK(contains(error([&] { ViewDeconvolver(shape, views, options); }), "choose rl"));
     options.method = DeconvolveMethod::wiener_butterworth;
     CHECK(contains(error([&] { ViewDeconvolver(shape, views, options); }), "choose rl"));
+    options = {};
+    options.has_varying_background = true;
+    CHECK(contains(error([&] { ViewDeconvolver(shape, views, options); }), "one view alone"));
     CHECK(contains(error([&] { ViewDeconvolver(shape, {}, {}); }), "no view"));
     CHECK(contains(error([&] { ViewDeconvolver(shape, views, {}, {ViewLevels{}}); }),
                    "there are 2 views, but the levels of 1"));
