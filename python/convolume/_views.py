@@ -271,13 +271,22 @@ class ForwardModel:
     (10, 10, 10)
     """
 
+    shapes: list[tuple[int, ...]]
+    """Extents of each view."""
+    result_shape: tuple[int, ...]
+    """Extents of the result."""
+    object_shape: tuple[int, ...]
+    """Extents of the object, which reaches beyond the result."""
+    result: tuple[slice, ...]
+    """Place of the result in the object."""
+
     @with_keywords(_ModelKeywords, deconvolution_defaults(_ModelKeywords))
     def __init__(self, views: Sequence[View], shapes: Sequence[Sequence[int]], *, shape: Sequence[int] | None = None,
                  dtype: Any = "float32", **options: Unpack[_ModelKeywords]) -> None:
         views = _listed(views, "the views")
         self.shapes, self.result_shape = _shapes_of(shapes, views, shape)
         self._type = np.dtype(dtype)
-        if self._type not in (np.float32, np.float64):
+        if self._type.name not in ("float32", "float64"):
             raise InvalidArgument(f"a forward model of {self._type}: it computes with float32 or float64")
         edges = options.get("edges", "extend")
         made = [_core_view(one, extents, edges, None) for one, extents in zip(views, self.shapes)]
@@ -412,6 +421,13 @@ class ViewDeconvolver:
     >>> bool(np.linalg.norm(restored - thing) < 0.01 * np.linalg.norm(thing))
     True
     """
+
+    views: list[View]
+    """The views."""
+    shapes: list[tuple[int, ...]]
+    """Extents of each view."""
+    result_shape: tuple[int, ...]
+    """Extents of the result."""
 
     @with_keywords(ViewKeywords, deconvolution_defaults(ViewKeywords, iterations=None))
     def __init__(self, views: Sequence[View], shapes: Sequence[Sequence[int]], *, shape: Sequence[int] | None = None,
