@@ -16,7 +16,21 @@ namespace convolume {
 using forward::PlannedView;
 using forward::PsfConvolution;
 
+namespace {
+
+void check_extents(const char* what, const Shape3& shape) {
+    for (int a = 0; a < 3; ++a)
+        if (shape[a] < 1)
+            throw InvalidArgument(message("the extent of the ", what, " along ", axis_name(a),
+                                          " is ", shape[a],
+                                          ": it needs at least 1 voxel on every axis"));
+    static_cast<void>(element_count(shape));
+}
+
+}  // namespace
+
 ObjectGrid object_grid(const Shape3& result, const std::vector<View>& views) {
+    check_extents("result", result);
     Index3 before, behind;
     for (std::size_t v = 0; v < views.size(); ++v) {
         forward::check_view(views[v], v);
@@ -253,6 +267,7 @@ ForwardModel::ForwardModel(const ObjectGrid& object, const std::vector<View>& vi
                            const ForwardModelOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
     if (views.empty()) throw InvalidArgument("the forward model has no view: give at least one");
+    check_extents("object", object.shape);
     impl_->object = object;
     impl_->precision = options.precision;
     impl_->threads = thread_count(engines.threads);

@@ -28,6 +28,7 @@ Margins margins_of(const View& view) {
 }
 
 void check_view(const View& view, std::size_t number) {
+    if (view.psfs.empty()) throw InvalidArgument(name_of(number) + " has no PSF: give one");
     for (int a = 0; a < 3; ++a)
         if (view.image[a] < 1)
             throw InvalidArgument(message("the extent of ", name_of(number), " along ",

@@ -139,8 +139,11 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
     const ObjectGrid object = object_grid(problem.image, given);
     problem.object = object.shape;
     problem.image_at = object.result_at;
-    const index_t own =
-        checked_add(deconvolve::array_bytes(problem), deconvolve::caller_bytes(problem));
+    // The caller's images and result, and the weights of pixels while they are made.
+    const index_t images =
+        checked_add(checked_multiply(2, problem.pixels()), element_count(problem.image));
+    const index_t own = checked_add(deconvolve::array_bytes(problem),
+                                    checked_multiply(images, static_cast<index_t>(sizeof(float))));
     ForwardModelOptions options;
     const index_t limit = host_limit_bytes(problem.options.max_host_bytes);
     if (own >= limit)

@@ -194,6 +194,8 @@ def test_transforms_in_micrometers():
     (lambda: ForwardModel([View(PSF)], [SHAPE], device="cpu")(np.ones((3, 3, 3))), "where (36, 26, 34) was planned"),
     (lambda: ForwardModel([View(PSF)], [SHAPE], device="cpu").adjoint([]), "0 images where 1 views"),
     (lambda: ViewDeconvolver([View(PSF)], [SHAPE], method="nnls"), "choose rl"),
+    (lambda: ViewDeconvolver([View([], positions=[])], [SHAPE]), "has no PSF"),
+    (lambda: ViewDeconvolver([View(PSF)], [SHAPE], shape=(3, 0, 3)), "extent of the result along y is 0"),
     (lambda: ViewDeconvolver([View(PSF, light=0)], [SHAPE]), "above 0"),
     (lambda: ViewDeconvolver([View(PSF, border=-1)], [SHAPE]), "number from 0"),
     (lambda: ViewDeconvolver([View(PSF)], [SHAPE], tv_weight=0.1), "tv"),

@@ -276,6 +276,11 @@ TEST_CASE("views say what is wrong", "[views]") {
     CHECK(contains(error([&] { ViewDeconvolver(shape, {}, {}); }), "no view"));
     CHECK(contains(error([&] { ViewDeconvolver(shape, views, {}, {ViewLevels{}}); }),
                    "there are 2 views, but the levels of 1"));
+    CHECK(contains(error([&] { ViewDeconvolver(shape, {View{shape}}); }), "view 1 has no PSF"));
+    CHECK(contains(error([&] {
+                       ViewDeconvolver({4, 0, 8}, views);
+                   }),
+                   "extent of the result along y is 0"));
     std::vector<ViewLevels> levels(2);
     levels[1].light = 0;
     CHECK(contains(error([&] { ViewDeconvolver(shape, views, {}, levels); }), "above 0"));
