@@ -327,10 +327,9 @@ void add_fuse_command(CLI::App& app, Action& action) {
     CLI::App* command =
         app.add_subcommand("fuse", "Restore one object from several recordings (views)");
     auto request = std::make_shared<FuseRequest>();
-    set_examples(*command, {"convolume fuse image.tif side.tif --psf psf.tif --transform side.txt "
-                            "--transform-unit um -o object.tif",
-                            "convolume fuse image.tif side.tif --psf psf.tif --iterations 10 -o "
-                            "both.tif"});
+    set_examples(*command,
+                 {"convolume fuse image.tif side.tif --psf psf.tif -o object.tif",
+                  "convolume fuse image.tif side.tif --psf psf.tif --border 2 -o both.tif"});
     command->add_option("IMAGE", request->images, io::usual_image_endings() + "; one for each view")
         ->required();
     add_views(*command, *request);
