@@ -130,7 +130,7 @@ GUESSES = {
         Same([*RESTORE, "--iteration=2"], TWICE),
         Same([*RESTORE, "--num-iter", "2"], TWICE),
         Answered([*BLUR, "--iter", "3"], "convolume convolve has no option --iter"),
-        Answered([*BLUR, "--iterations", "3"], "but deconvolve and process have one; convolume convolve --help"),
+        Answered([*BLUR, "--iterations", "3"], "but deconvolve, fuse and process have one; convolume convolve --help"),
     ],
     "method": [
         Same([*RESTORE, "-n", "2", "--method", "RL"], [*TWICE, "--method", "rl"]),
