@@ -52,7 +52,7 @@ class Divider {
     Divider(const Geometry& geometry, const DeskewOptions& options, const StoredTypes& storage)
         : geometry_(geometry), options_(options), storage_(storage) {}
 
-    /// Returns the division into blocks of so many planes and rows.
+    /// Returns the division into blocks of `planes` planes and `rows` rows.
     ResultDivision division(index_t planes, index_t rows, bool overlapped) const {
         ResultDivision made;
         const Shape3& result = geometry_.result;

@@ -10,7 +10,8 @@
 
 namespace convolume::deconvolve {
 
-/// What brings the model of a view to the units that all views share: factor · A x + constant.
+/// Factor and constant that bring the model of a view to the units which all views share:
+/// factor · A x + constant.
 struct ViewScale {
     float factor = 1, constant = 0;
 };

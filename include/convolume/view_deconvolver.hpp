@@ -12,7 +12,8 @@
 
 namespace convolume {
 
-/// What is known of the pixels of one view; the rest is found as DeconvolveOptions say.
+/// Levels and weights of the pixels of one view. Levels that are not given are found as
+/// DeconvolveOptions say.
 struct ViewLevels {
     /// Background, with the camera's offset. If not given, DeconvolveOptions::background.
     std::optional<double> background{};

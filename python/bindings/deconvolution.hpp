@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the classes of deconvolution share: reports as dicts, and executions with callbacks.
+// Functions that the classes of deconvolution share: they make dicts of reports, and execute with
+// callbacks.
 
 #include <nanobind/nanobind.h>
 

@@ -34,6 +34,7 @@ from ._errors import (
 )
 from ._files import open, save  # noqa: A004 (the usual name of such a function)
 from ._filters import FilterBank, FilterPlan, filter_bank
+from ._forward_model import ForwardModel
 from ._image import Image
 from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
@@ -43,7 +44,8 @@ from ._psf_fit import FittedPsf, fit_psf
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
-from ._views import ForwardModel, View, ViewDeconvolver, voxel_transform
+from ._view_deconvolver import ViewDeconvolver
+from ._views import View, voxel_transform
 
 if TYPE_CHECKING:
     from . import cache as cache

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forward model: how an object becomes the images of its views."""
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from . import _core
+from ._argument_types import names_wrong_types
+from ._arrays import readable
+from ._deconvolve_options import Edges, deconvolution_defaults
+from ._errors import InvalidArgument
+from ._options import triple_of, with_keywords
+from ._run import Resources, byte_size, engines
+from ._views import View, core_view, listed, shapes_of
+
+
+class _ModelKeywords(Resources, total=False):
+    """Keywords of :class:`ForwardModel`."""
+
+    edges: Edges
+
+
+class ForwardModel:
+    """How an object becomes the images of its views, and the exact adjoint.
+
+    The image of a view is ``mask * sum over k of psf_k convolved with (weight_k * G(object))``: G brings the object to
+    the voxels of the view, by its transform, and the weights of its PSFs add up to 1. Voxels of a view that are larger
+    than those of the object hold the mean of the object over their extents. Between voxels, the object is interpolated
+    linearly. The object reaches beyond the result as far as the PSFs bring light from there, and is 0 outside.
+
+    Parameters
+    ----------
+    views : sequence of View
+        One for each recording. Their levels (background, gain, …) are not used.
+    shapes : sequence of sequences of ints
+        Extents of each recording: (z, y, x) or (y, x).
+    shape : sequence of ints, optional
+        Extents of the result, to whose voxels the transforms of the views lead. By default those of the first view.
+    dtype : {"float32", "float64"}
+        Type of the arithmetic, and of all arrays.
+    edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
+        "extend": the object itself reaches beyond each view. Otherwise views continue what they see of it.
+    device, workers, max_host_mem, max_gpu_mem, fft
+        See :class:`convolume.Run`.
+
+    Raises
+    ------
+    InvalidArgument
+        Views that do not fit their shapes, or a transform without an inverse (a ValueError).
+    BadData
+        A PSF of zeros, or with NaN (a ValueError).
+    OutOfMemory
+        No plan fits the memory limits (a MemoryError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> psf = np.ones((3, 3, 3))
+    >>> quarter = [[0, 0, 1, 0], [0, 1, 0, 0], [-1, 0, 0, 7]]       # the second view is from the side
+    >>> model = convolume.ForwardModel([convolume.View(psf), convolume.View(psf, quarter)], [(8, 8, 8), (8, 8, 8)])
+    >>> model.object_shape, model.result
+    ((10, 10, 10), (slice(1, 9, None), slice(1, 9, None), slice(1, 9, None)))
+    >>> thing = np.zeros((8, 8, 8))
+    >>> thing[2, 3, 5] = 27
+    >>> front, side = model(thing)
+    >>> [[round(float(image[z, 3, x]), 3) for z, x in ((2, 5), (2, 2))] for image in (front, side)]
+    [[1.0, 0.0], [0.0, 1.0]]
+    >>> model.adjoint([front, side]).shape
+    (10, 10, 10)
+    """
+
+    shapes: list[tuple[int, ...]]
+    """Extents of each view."""
+    result_shape: tuple[int, ...]
+    """Extents of the result."""
+    object_shape: tuple[int, ...]
+    """Extents of the object, which reaches beyond the result."""
+    result: tuple[slice, ...]
+    """Place of the result in the object."""
+
+    @with_keywords(_ModelKeywords, deconvolution_defaults(_ModelKeywords))
+    def __init__(self, views: Sequence[View], shapes: Sequence[Sequence[int]], *, shape: Sequence[int] | None = None,
+                 dtype: Any = "float32", **options: Unpack[_ModelKeywords]) -> None:
+        views = listed(views, "the views")
+        self.shapes, self.result_shape = shapes_of(shapes, views, shape)
+        self._type = np.dtype(dtype)
+        if self._type.name not in ("float32", "float64"):
+            raise InvalidArgument(f"a forward model of {self._type}: it computes with float32 or float64")
+        edges = options.get("edges", "extend")
+        made = [core_view(one, extents, edges, None) for one, extents in zip(views, self.shapes)]
+        extents, at = _core.object_grid(triple_of(self.result_shape), made)
+        first = 3 - len(self.result_shape)
+        self.object_shape = tuple(extents)[first:]
+        self.result = tuple(slice(begin, begin + extent) for begin, extent in
+                            zip(tuple(at)[first:], self.result_shape))
+        self._solid = tuple(extents)
+        self._core = _core.ForwardModel(triple_of(self.result_shape), made, self._type == np.float64,
+                                        byte_size(options.get("max_host_mem")), engines(options))
+
+    def __repr__(self) -> str:
+        return f"<ForwardModel {self.object_shape} to {len(self.shapes)} views>"
+
+    @names_wrong_types
+    def __call__(self, thing: Any) -> list[np.ndarray]:
+        """Returns the images of an object, a list with an array for each view.
+
+        Parameters
+        ----------
+        thing : array
+            The object, of `object_shape`; or of the shape of the result, with 0 around it.
+
+        Raises
+        ------
+        InvalidArgument
+            An array of another shape, or complex (a ValueError).
+        """
+        given = self._real(thing, "the object")
+        if given.shape == self.result_shape != self.object_shape:
+            whole = np.zeros(self.object_shape, self._type)
+            whole[self.result] = given
+            given = whole
+        if given.shape != self.object_shape:
+            raise InvalidArgument(f"an object of shape {given.shape} where {self.object_shape} was planned, or "
+                                  f"{self.result_shape} with 0 around it")
+        images = []
+        for number, shape in enumerate(self.shapes):
+            image = np.empty(shape, self._type)
+            self._core.record(number, given.reshape(self._solid), image.reshape(triple_of(shape)))
+            images.append(image)
+        return images
+
+    @names_wrong_types
+    def adjoint(self, images: Sequence[Any]) -> np.ndarray:
+        """Returns the adjoint of images, with the shape `object_shape`: light is sent back to where it may have come
+        from. For images y of an object x, ``sum(model(x) * y) == sum(x * model.adjoint(y))``.
+
+        Parameters
+        ----------
+        images : sequence of arrays
+            One for each view.
+
+        Raises
+        ------
+        InvalidArgument
+            Another number of images, or shapes that do not fit (a ValueError).
+        """
+        images = listed(images, "the images")
+        if len(images) != len(self.shapes):
+            raise InvalidArgument(f"{len(images)} images where {len(self.shapes)} views were planned")
+        whole = np.zeros(self.object_shape, self._type)
+        for number, (image, shape) in enumerate(zip(images, self.shapes)):
+            given = self._real(image, f"the image of view {number + 1}")
+            if given.shape != shape:
+                raise InvalidArgument(f"the image of view {number + 1} has the shape {given.shape} where {shape} was "
+                                      "planned")
+            self._core.add_back(number, given.reshape(triple_of(shape)), whole.reshape(self._solid))
+        return whole
+
+    def _real(self, array: Any, what: str) -> np.ndarray:
+        values = readable(array, what)
+        if values.dtype.kind == "c":
+            raise InvalidArgument(f"{what} is complex: give its real part")
+        return np.ascontiguousarray(values, self._type)
