@@ -28,27 +28,8 @@ std::string share_text(index_t count, const Shape3& shape) {
                    " %)");
 }
 
-// Returns the box around missing pixels.
-Box3 box_of(const MissingPixels& missing) {
-    Box3 box{{INT64_MAX, INT64_MAX, INT64_MAX}, {0, 0, 0}};
-    const Shape3& shape = missing.shape();
-    for (index_t z = 0; z < shape.z; ++z) {
-        if (!missing.has_plane(z)) continue;
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
-                if (!missing.contains({z, y, x})) continue;
-                const Index3 pixel{z, y, x};
-                for (int a = 0; a < 3; ++a) {
-                    box.begin[a] = std::min(box.begin[a], pixel[a]);
-                    box.end[a] = std::max(box.end[a], pixel[a] + 1);
-                }
-            }
-    }
-    return box;
-}
-
 std::string place_text(const MissingPixels& missing) {
-    const Box3 box = box_of(missing);
+    const Box3 box = missing.box();
     const auto range = [&](int a) {
         return box.end[a] - box.begin[a] == 1 ? message(box.begin[a])
                                               : message(box.begin[a], "-", box.end[a] - 1);
@@ -229,14 +210,8 @@ class Search {
         for (const index_t i : camera.find())
             for (index_t z = 0; z < shape().z; ++z) bad.add(pixel_of(i, z));
         add_found(bad, "are of hot or dead camera pixels", missing_);
-        MissingPixels single(shape());
-        for (index_t z = 0; z < shape().z; ++z)
-            if (hot.has_plane(z))
-                for (index_t i = 0; i < shape().y * shape().x; ++i)
-                    if (const Index3 pixel = pixel_of(i, z);
-                        hot.contains(pixel) && !bad.contains(pixel))
-                        single.add(pixel);
-        add_found(single, "are brighter than the PSF allows (hot pixels)", missing_);
+        hot.remove(bad);
+        add_found(hot, "are brighter than the PSF allows (hot pixels)", missing_);
     }
 
     std::vector<bool> left_out(index_t z) const {

@@ -41,23 +41,31 @@ struct NeighborMeans {
     float of_all = not_a_number, without_brightest = not_a_number;
 };
 
-// Returns the means of the neighbors of pixel (y, x) that are used.
+// Returns the means of the neighbors of pixel (y, x) that are used, in pairs on opposite sides of
+// it: those of one side alone differ from it wherever the image rises, as it does at its edges.
+// Pixels without a pair, as those in corners, have the neighbors of one side.
 NeighborMeans means_around(const Plane& plane, const std::vector<bool>& left_out, index_t y,
                            index_t x) {
     const auto is_used = [&](index_t j, index_t k) {
-        return left_out.empty() || !left_out[static_cast<std::size_t>(j * plane.width + k)];
+        return j >= 0 && j < plane.height && k >= 0 && k < plane.width &&
+               (left_out.empty() || !left_out[static_cast<std::size_t>(j * plane.width + k)]);
     };
-    float sum = 0, most = -std::numeric_limits<float>::infinity();
-    int count = 0;
-    for (index_t j = std::max<index_t>(0, y - 1); j <= std::min(plane.height - 1, y + 1); ++j)
-        for (index_t k = std::max<index_t>(0, x - 1); k <= std::min(plane.width - 1, x + 1); ++k) {
-            if ((j == y && k == x) || !is_used(j, k)) continue;
-            sum += plane.at(j, k);
-            most = std::max(most, plane.at(j, k));
-            ++count;
-        }
-    if (count < 2 || !is_used(y, x)) return {};
-    return {sum / static_cast<float>(count), (sum - most) / static_cast<float>(count - 1)};
+    if (!is_used(y, x)) return {};
+    for (const bool in_pairs : {true, false}) {
+        float sum = 0, most = -std::numeric_limits<float>::infinity();
+        int count = 0;
+        for (index_t j = -1; j <= 1; ++j)
+            for (index_t k = -1; k <= 1; ++k) {
+                if ((j == 0 && k == 0) || !is_used(y + j, x + k)) continue;
+                if (in_pairs && !is_used(y - j, x - k)) continue;
+                sum += plane.at(y + j, x + k);
+                most = std::max(most, plane.at(y + j, x + k));
+                ++count;
+            }
+        if (count >= 2)
+            return {sum / static_cast<float>(count), (sum - most) / static_cast<float>(count - 1)};
+    }
+    return {};
 }
 
 }  // namespace
@@ -179,8 +187,10 @@ std::vector<index_t> outliers_of(const Neighborhoods& pixels, const PsfSharpness
         const float background = noise.background(), least = noise.least();
         for (std::size_t i = 0; i < pixels.means.size(); ++i) {
             const float around = pixels.means[i];
-            const float light = pixels.values[i] - background;
-            const float away = sign * (light - sharpest * std::max(0.0F, around - background));
+            // Pixels beside neighbors that are darker than most of the image may be as dark.
+            const float dark = kind == Outliers::dark ? std::min(background, around) : background;
+            const float light = pixels.values[i] - dark;
+            const float away = sign * (light - sharpest * std::max(0.0F, around - dark));
             if (!(away > least) || is_outlier[i] || std::isnan(around) ||
                 !(away > noise.at(around)))
                 continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/missing_pixels.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "convolume/error.hpp"
@@ -75,6 +76,35 @@ void MissingPixels::add(const MissingPixels& other) {
             bits[i] |= from[i];
         }
     }
+}
+
+void MissingPixels::remove(const MissingPixels& other) {
+    for (index_t z = 0; z < shape_.z; ++z) {
+        if (!has_plane(z) || !other.has_plane(z)) continue;
+        const auto& from = other.planes_[static_cast<std::size_t>(z)];
+        std::vector<std::uint64_t>& bits = plane(z);
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            count_ -= std::popcount(bits[i] & from[i]);
+            bits[i] &= ~from[i];
+        }
+    }
+}
+
+Box3 MissingPixels::box() const {
+    Box3 box{shape_, {0, 0, 0}};
+    for (index_t z = 0; z < shape_.z; ++z) {
+        const auto& bits = planes_[static_cast<std::size_t>(z)];
+        for (std::size_t i = 0; i < bits.size(); ++i)
+            for (std::uint64_t left = bits[i]; left != 0; left &= left - 1) {
+                const index_t at = static_cast<index_t>(i) * word_bits + std::countr_zero(left);
+                const Index3 pixel{z, at / shape_.x, at % shape_.x};
+                for (int a = 0; a < 3; ++a) {
+                    box.begin[a] = std::min(box.begin[a], pixel[a]);
+                    box.end[a] = std::max(box.end[a], pixel[a] + 1);
+                }
+            }
+    }
+    return box;
 }
 
 void MissingPixels::mark(const Box3& box, const ImageView& target) const {

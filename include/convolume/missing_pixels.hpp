@@ -48,6 +48,9 @@ class CONVOLUME_API MissingPixels {
     index_t count() const { return count_; }
     bool contains(const Index3& pixel) const;
     bool has_plane(index_t z) const { return !planes_[static_cast<std::size_t>(z)].empty(); }
+    /// Returns the smallest box around the pixels that are left out. If there are none, its end is
+    /// below its beginning.
+    Box3 box() const;
 
     /// Leaves out a pixel, or all pixels in a box.
     void add(const Index3& pixel);
@@ -56,6 +59,8 @@ class CONVOLUME_API MissingPixels {
     void add_mask(const ConstImageView& mask, const std::string& name);
     /// Leaves out what the other volume, of the same shape, leaves out.
     void add(const MissingPixels& other);
+    /// Takes in again what the other volume, of the same shape, leaves out.
+    void remove(const MissingPixels& other);
     /// Sets the pixels of `target` that are left out to missing_pixel. `target` is float32 and has
     /// the shape of `box`.
     void mark(const Box3& box, const ImageView& target) const;

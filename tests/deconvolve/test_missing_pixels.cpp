@@ -304,6 +304,37 @@ TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are 
     found_at(0, places, -100, true);
 }
 
+TEST_CASE("missing pixels: a corner toward which the light falls is not dead") {
+    // Fewer than a hundredth of the pixels are darker than the others, by much more than noise.
+    Volume image(shape, PixelType::uint16);
+    std::mt19937_64 random(5);
+    auto* pixel = image.elements<std::uint16_t>();
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const auto from_corner = static_cast<double>(std::min<index_t>(y + x, 12));
+                std::poisson_distribution<int> count(40 + 30 * from_corner);
+                *pixel++ = static_cast<std::uint16_t>(100 + count(random));
+            }
+    const MissingPixels missing = missing_of(image, gaussian_psf(1.2));
+    for (const std::string& finding : missing.findings) UNSCOPED_INFO(finding);
+    CHECK(missing.count() == 0);
+}
+
+TEST_CASE("missing pixels: boxes, and pixels that are taken in again") {
+    MissingPixels missing(shape), others(shape);
+    CHECK(missing.box().end == Index3{0, 0, 0});
+    missing.add(Index3{2, 3, 70});
+    missing.add(Index3{4, 1, 5});
+    CHECK(missing.box().begin == Index3{2, 1, 5});
+    CHECK(missing.box().end == Index3{5, 4, 71});
+    others.add(Index3{4, 1, 5});
+    others.add(Index3{4, 1, 6});
+    missing.remove(others);
+    CHECK(missing.count() == 1);
+    CHECK(missing.box().end == Index3{3, 4, 71});
+}
+
 TEST_CASE("missing pixels: NaN and infinities are left out on request") {
     const Volume clean = recording(1.2, 100, false, 8);
     Volume image(shape, PixelType::float32);
