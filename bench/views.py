@@ -35,9 +35,13 @@ def main():
     single = convolume.Deconvolver(shape, psf, background=50, offset=0, coarse_start=0, **common)
     cos, sin = np.cos(0.3), np.sin(0.3)
     view = convolume.View(psf, background=50, offset=0)
-    turned = convolume.View(psf, [[cos, 0, sin, 0], [0, 1, 0, 0], [-sin, 0, cos, 0]], background=50, offset=0)
+    around_y = np.array([[cos, 0, sin, 0], [0, 1, 0, 0], [-sin, 0, cos, 0]])
+    around_z = np.array([[1, 0, 0], [0, cos, sin], [0, -sin, cos]])
+    turned = convolume.View(psf, around_y, background=50, offset=0)
+    oblique = convolume.View(psf, around_z @ around_y, background=50, offset=0)
     runs = {"one image": lambda: single(image)}
-    for name, views in {"two views": [view, view], "two views, one turned": [view, turned]}.items():
+    for name, views in {"two views": [view, view], "two views, one turned around an axis": [view, turned],
+                        "two views, one turned around two axes": [view, oblique]}.items():
         restore = convolume.ViewDeconvolver(views, [shape] * 2, **common)
         runs[name] = lambda restore=restore: restore([image] * 2)
     least = dict.fromkeys(runs, float("inf"))

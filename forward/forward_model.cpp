@@ -147,8 +147,10 @@ index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t lim
     const auto hold = [](Shape3& largest, const Shape3& shape) {
         if (element_count(shape) > element_count(largest)) largest = shape;
     };
-    index_t bytes = 0;
+    index_t bytes = 0, of_thread = 0;
     for (std::size_t v = 0; v < views.size(); ++v) {
+        of_thread = std::max(
+            of_thread, views[v].sampling.bytes_of_thread(static_cast<index_t>(size_of(type()))));
         const bool is_masked = given[v].mask.data != nullptr;
         hold(largest_grid, views[v].grid);
         if (views[v].weights.vary()) hold(largest_weighted, views[v].grid);
@@ -157,6 +159,7 @@ index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t lim
     }
     for (const Shape3& shape : {largest_grid, largest_weighted, largest_image})
         bytes = checked_add(bytes, bytes_of(shape, type()));
+    bytes = checked_add(bytes, checked_multiply(of_thread, static_cast<index_t>(threads)));
     if (bytes >= limit)
         throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes),
                                   ", but the limit is ", format_bytes(limit)));

@@ -9,9 +9,6 @@
 
 namespace convolume::forward {
 
-// Rounding errors of maps that were multiplied and inverted; a voxel is 1.
-static constexpr double rounding = 1e-9;
-
 /// The eight voxels around a position, and their weights.
 struct Corners {
     explicit Corners(const std::array<double, 3>& at) {
@@ -80,6 +77,9 @@ ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const Voxel
         step_[axis] = map.matrix[axis][2];
     }
     share_ = 1 / count;
+    if (is_shift_) return;
+    if (const auto axis = PlaneSampling::free_axis(object, grid, map))
+        planes_.emplace(object, grid, map, samples_, *axis);
 }
 
 ViewSampling::RowStart ViewSampling::row_at(index_t z, index_t y) const {
@@ -175,6 +175,7 @@ void ViewSampling::sample_row(const T* object, const RowStart& row, T* out) cons
 
 template <class T>
 void ViewSampling::sample(const T* object, T* grid, int threads) const {
+    if (planes_) return planes_->sample(object, grid, threads);
     parallel_for(grid_.z * grid_.y, threads, [&](index_t i, int) {
         const index_t z = i / grid_.y, y = i % grid_.y;
         T* const out = grid + i * grid_.x;
@@ -251,6 +252,7 @@ void ViewSampling::add_row_back(const T* in, const RowStart& row, const Box3& pa
 
 template <class T>
 void ViewSampling::add_back(const T* grid, T* object, int threads) const {
+    if (planes_) return planes_->add_back(grid, object, threads);
     if (is_shift_) {
         parallel_for(object_.z * object_.y, threads, [&](index_t i, int) {
             const index_t z = i / object_.y - shift_.z, y = i % object_.y - shift_.y;

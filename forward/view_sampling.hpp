@@ -3,9 +3,11 @@
 // Brings an object to the voxels of a view, by linear interpolation, and back by the exact adjoint.
 
 #include <array>
+#include <optional>
 
 #include "convolume/shape.hpp"
 #include "convolume/voxel_map.hpp"
+#include "forward/plane_sampling.hpp"
 
 namespace convolume::forward {
 
@@ -24,6 +26,10 @@ class ViewSampling {
     /// Adds the adjoint of sample() to the object. Sums do not depend on the number of threads.
     template <class T>
     void add_back(const T* grid, T* object, int threads) const;
+    /// Returns the bytes that each thread takes, for elements of some bytes.
+    index_t bytes_of_thread(index_t element) const {
+        return planes_ ? planes_->bytes_of_thread(element) : 0;
+    }
 
   private:
     /// Positions of a row of the grid in the object: that of its first voxel.
@@ -56,6 +62,7 @@ class ViewSampling {
     Index3 samples_;              ///< number of samples of a voxel along each axis of the grid
     double share_ = 1;            ///< weight of one sample
     std::array<double, 3> step_;  ///< from voxel to voxel of a row
+    std::optional<PlaneSampling> planes_;  ///< set if the map turns planes only
 };
 
 }  // namespace convolume::forward

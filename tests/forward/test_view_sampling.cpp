@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests linear interpolation along planes that a map turns, against sums over corners in double.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "forward/view_sampling.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using forward::ViewSampling;
+
+namespace {
+
+template <class T>
+std::vector<T> random_values(Random& random, const Shape3& shape) {
+    std::vector<T> values(static_cast<std::size_t>(element_count(shape)));
+    for (T& value : values) value = static_cast<T>(random.uniform());
+    return values;
+}
+
+// Returns a turn by 0.6 rad that leaves an axis, stretches one of the others, and moves all.
+VoxelMap turned_around(int axis, double along) {
+    const auto a = static_cast<std::size_t>(axis), u = (a + 1) % 3, v = (a + 2) % 3;
+    VoxelMap map;
+    map.matrix[u][u] = 1.7 * std::cos(0.6);
+    map.matrix[u][v] = std::sin(0.6);
+    map.matrix[v][u] = -1.7 * std::sin(0.6);
+    map.matrix[v][v] = std::cos(0.6);
+    map.offset[u] = 3.25;
+    map.offset[v] = 7.5;
+    map.offset[a] = along;
+    return map;
+}
+
+// Returns the interpolated object at one position.
+double interpolated(const std::vector<double>& object, const Shape3& shape,
+                    const std::array<double, 3>& at) {
+    double sum = 0;
+    std::array<index_t, 3> first{};
+    for (std::size_t a = 0; a < 3; ++a) first[a] = static_cast<index_t>(std::floor(at[a]));
+    for (index_t corner = 0; corner < 8; ++corner) {
+        const Index3 voxel{first[0] + corner / 4, first[1] + corner / 2 % 2, first[2] + corner % 2};
+        double weight = 1;
+        bool is_inside = true;
+        for (std::size_t a = 0; a < 3; ++a) {
+            const index_t i = voxel[static_cast<int>(a)];
+            is_inside = is_inside && i >= 0 && i < shape[static_cast<int>(a)];
+            weight *= 1 - std::abs(at[a] - static_cast<double>(i));
+        }
+        if (is_inside)
+            sum +=
+                weight *
+                object[static_cast<std::size_t>((voxel.z * shape.y + voxel.y) * shape.x + voxel.x)];
+    }
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("turns of planes are sampled as voxel by voxel", "[forward]") {
+    Random random(test_seed("turned planes"));
+    for (const int axis : {0, 1, 2})
+        for (const double along : {0.0, -3.0, 2.25, -20.5}) {
+            Shape3 object{14, 15, 13}, grid{12, 13, 14};
+            object[axis] = 37;
+            grid[axis] = 21;
+            const VoxelMap map = turned_around(axis, along);
+            const std::vector<double> values = random_values<double>(random, object);
+            std::vector<double> sampled(static_cast<std::size_t>(element_count(grid)), -1.0);
+            ViewSampling(object, grid, map).sample(values.data(), sampled.data(), 2);
+            // Columns of the matrix are 1.7 long at most along one axis: two samples of a voxel.
+            const auto stretched = static_cast<std::size_t>((axis + 1) % 3);
+            double largest = 0;
+            for (index_t z = 0; z < grid.z; ++z)
+                for (index_t y = 0; y < grid.y; ++y)
+                    for (index_t x = 0; x < grid.x; ++x) {
+                        double mean = 0;
+                        for (const double side : {-0.25, 0.25}) {
+                            std::array<double, 3> voxel{static_cast<double>(z),
+                                                        static_cast<double>(y),
+                                                        static_cast<double>(x)};
+                            voxel[stretched] += side;
+                            mean += interpolated(values, object, map(voxel)) / 2;
+                        }
+                        const auto i = static_cast<std::size_t>((z * grid.y + y) * grid.x + x);
+                        largest = std::max(largest, std::abs(sampled[i] - mean));
+                    }
+            INFO("axis " << axis << ", moved by " << along);
+            CHECK(largest < 1e-12);
+        }
+}
+
+TEST_CASE("the adjoint of turned planes does not depend on threads", "[forward]") {
+    Random random(test_seed("adjoint of turned planes"));
+    for (const int axis : {0, 1, 2}) {
+        Shape3 object{14, 15, 13}, grid{12, 13, 14};
+        object[axis] = 37;
+        grid[axis] = 21;
+        const ViewSampling sampling(object, grid, turned_around(axis, 2.25));
+        const auto x = random_values<double>(random, object),
+                   y = random_values<double>(random, grid);
+        std::vector<double> seen(y.size()), back(x.size()), again(x.size());
+        sampling.sample(x.data(), seen.data(), 3);
+        sampling.add_back(y.data(), back.data(), 1);
+        sampling.add_back(y.data(), again.data(), 3);
+        CHECK(back == again);
+        double of_images = 0, of_objects = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) of_images += seen[i] * y[i];
+        for (std::size_t i = 0; i < x.size(); ++i) of_objects += x[i] * back[i];
+        CHECK(std::abs(of_images - of_objects) < 1e-12 * std::abs(of_images));
+    }
+}
