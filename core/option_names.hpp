@@ -64,8 +64,11 @@ inline constexpr auto names_of<Precision> = std::to_array<NamedValue<Precision>>
     {{"float32", Precision::float32}, {"float64", Precision::float64}});
 
 template <>
-inline constexpr auto names_of<NanPolicy> = std::to_array<NamedValue<NanPolicy>>(
-    {{"error", NanPolicy::error}, {"zero", NanPolicy::zero}, {"propagate", NanPolicy::propagate}});
+inline constexpr auto names_of<NanPolicy> =
+    std::to_array<NamedValue<NanPolicy>>({{"error", NanPolicy::error},
+                                          {"zero", NanPolicy::zero},
+                                          {"propagate", NanPolicy::propagate},
+                                          {"missing", NanPolicy::missing}});
 
 template <>
 inline constexpr auto names_of<KernelNormalization> =

@@ -80,6 +80,7 @@ ChannelProblem resolve_channels(const ChannelizerOptions& options, PixelType sig
     spec.complex_data = options.interleaved || is_complex(signal_type);
     spec.precision = options.precision;
     problem.interleaved = options.interleaved;
+    check_nan_policy(options.nan);
     problem.nan = options.nan;
     if (given == 0) {
         problem.taps = prototype_filter(spec.channels, spec.taps_per_channel, options.window);

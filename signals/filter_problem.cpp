@@ -144,6 +144,7 @@ void check_options(const SignalShape& shape, const FilterOptions& options) {
     if (shape.signals < 1 || shape.samples < 1)
         throw InvalidArgument(message(shape.signals, " signals of ", shape.samples,
                                       " samples were given: at least 1 of at least 1 is needed"));
+    check_nan_policy(options.nan);
     if (options.window.kind != WindowPost::Kind::none && options.window.length < 1)
         throw InvalidArgument(message("a window of ", options.window.length,
                                       " samples was asked for: give at least 1"));

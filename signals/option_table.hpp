@@ -39,8 +39,9 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
         "window", "--window", "none|decimate:W|peak:W",
         "Store one of every W samples: the first (decimate) or the largest (peak)",
         {.remark = ": all"}, parse_window_post),
-    option<&FilterOptions::nan>("nan", "--nan", "", "Treatment of NaN and infinities in the signal",
-                                {}, parse_nan_policy),
+    option<&FilterOptions::nan>("nan", "--nan", "error|zero|propagate",
+                                "Treatment of NaN and infinities in the signal", {},
+                                parse_nan_policy),
     option<&FilterOptions::method>("method", "--method", "", "Method of computation",
                                    {.remark = ": the fastest predicted method"},
                                    parse_filter_method),
@@ -86,8 +87,9 @@ inline constexpr auto option_table<ChannelizerOptions> = std::tuple{
     option<&ChannelizerOptions::precision>("precision", "--precision", "",
                                            "Precision of the computation and the result", {},
                                            parse_precision),
-    option<&ChannelizerOptions::nan>(
-        "nan", "--nan", "", "Treatment of NaN and infinities in the signal", {}, parse_nan_policy),
+    option<&ChannelizerOptions::nan>("nan", "--nan", "error|zero|propagate",
+                                     "Treatment of NaN and infinities in the signal", {},
+                                     parse_nan_policy),
 };
 
 template <>

@@ -56,6 +56,13 @@ index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_
 template index_t convert_row(const ConstImageView&, index_t, index_t, index_t, bool,
                              std::complex<double>*);
 
+void check_nan_policy(NanPolicy policy) {
+    if (policy == NanPolicy::missing)
+        throw InvalidArgument(
+            "missing samples are left out of images, not of signals: read them as zero, or let "
+            "them propagate");
+}
+
 index_t check_finite(const ConstImageView& samples, NanPolicy policy, index_t signal, index_t first,
                      int threads) {
     if (policy == NanPolicy::propagate || is_integer(samples.type)) return 0;

@@ -8,6 +8,9 @@
 
 namespace convolume {
 
+/// Throws InvalidArgument for a treatment of NaN that signals do not have.
+void check_nan_policy(NanPolicy policy);
+
 /// Converts elements begin … begin+count-1 of row y (z = 0) of `view` to T. With
 /// `nonfinite_to_zero`, elements that are not finite are read as 0; returns how many.
 template <class T>

@@ -16,6 +16,7 @@
 #include "engines/engines.hpp"
 #include "volumes/adjoint.hpp"
 #include "volumes/convolver_factory.hpp"
+#include "volumes/missing_samples.hpp"
 #include "volumes/plan_runner.hpp"
 #include "volumes/problem.hpp"
 #include "volumes/stream_tasks.hpp"
@@ -33,6 +34,11 @@ constexpr const char* cure_of_nonfinite =
 struct OutOfMemoryAfterWrite {
     OutOfMemory error;
 };
+
+ExecutionContext without_progress(ExecutionContext context) {
+    context.progress = nullptr;
+    return context;
+}
 
 // Calls run(t, c, context) for every volume, one after the other, and adds up the reports.
 template <class Run>
@@ -183,6 +189,9 @@ struct Convolver::Impl {
         if (may_repeat_elements(output))
             throw InvalidArgument(
                 "samples of the output are in the same memory: give strides that keep them apart");
+        if (resolved.weight && !is_integer(input.type) &&
+            pixels::find_nonfinite(input, runner()->threads()))
+            return run_without_missing(input, output, context);
         if (!resolved.folds) return run_views(input, output, context);
         Volume extended(resolved.problem.output.shape(), natural_type());
         ExecutionReport report = run_views(input, extended.view(), context);
@@ -193,14 +202,34 @@ struct Convolver::Impl {
         return report;
     }
 
+    // Arguments for an image, or for the mask of an image with missing samples.
+    ExecutionArguments arguments_of(bool is_mask) const {
+        ExecutionArguments arguments;
+        arguments.subtract = is_mask ? resolved.subtract_of_ones : resolved.subtract;
+        arguments.add = is_mask ? resolved.add_of_ones : resolved.add;
+        return arguments;
+    }
+
+    ExecutionReport run_without_missing(const ConstImageView& input, const ImageView& output,
+                                        const ExecutionContext& context) const {
+        const int threads = runner()->threads();
+        Volume sums(output.shape, natural_type()), weights(output.shape, natural_type());
+        ExecutionReport report = run_views(input, sums.view(), context);
+        const Volume mask = finite_mask(input, threads);
+        run_views(mask.view(), weights.view(), without_progress(context), true);
+        const ClampCount clamped =
+            resolved.weight->divide(sums.view(), weights.view(), output, threads);
+        report.clamped_low = clamped.low;
+        report.clamped_high = clamped.high;
+        return report;
+    }
+
     // Runs the plan. `output` gets its results before they are folded.
     ExecutionReport run_views(const ConstImageView& input, const ImageView& output,
-                              const ExecutionContext& context) const {
-        ExecutionArguments arguments;
+                              const ExecutionContext& context, bool is_mask = false) const {
+        ExecutionArguments arguments = arguments_of(is_mask);
         arguments.input = input;
         arguments.output = output;
-        arguments.subtract = resolved.subtract;
-        arguments.add = resolved.add;
         return run_with_retries([&](const PlanRunner& current) {
             return current.plan().chosen.on_gpu ? run_on_gpu(current, arguments, context)
                                                 : run_on_cpu(current, arguments, context);
@@ -222,7 +251,7 @@ struct Convolver::Impl {
     ExecutionReport run_on_gpu(const PlanRunner& current, ExecutionArguments& arguments,
                                const ExecutionContext& context) const {
         arguments.find_nonfinite = may_hold_nonfinite(arguments.input.type);
-        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
+        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan != NanPolicy::error;
         ExecutionReport report = current.execute(arguments, context);
         if (report.nonfinite_inputs > 0) report.nonfinite_inputs = check_finite(arguments.input);
         return report;
@@ -245,19 +274,19 @@ struct Convolver::Impl {
             throw InvalidArgument(message("the source has ", from.frames, " times and ",
                                           from.channels, " channels, the sink ", to.frames, " and ",
                                           to.channels, ": give a sink of as many"));
+        if (resolved.weight && !is_integer(from.type))
+            return stream_without_missing(source, sink, context);
         return resolved.folds ? run_folded(source, sink, context)
                               : run_stream(source, sink, context);
     }
 
     ExecutionReport run_stream(ImageSource& source, ImageSink& sink,
-                               const ExecutionContext& context) const {
+                               const ExecutionContext& context, bool is_mask = false) const {
         StreamedImage stream{&source, &sink};
-        ExecutionArguments arguments;
+        ExecutionArguments arguments = arguments_of(is_mask);
         arguments.stream = &stream;
-        arguments.subtract = resolved.subtract;
-        arguments.add = resolved.add;
         arguments.find_nonfinite = may_hold_nonfinite(source.format().type);
-        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
+        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan != NanPolicy::error;
         const auto run = [&](const PlanRunner& current) {
             try {
                 return current.execute(arguments, context);
@@ -279,6 +308,40 @@ struct Convolver::Impl {
         if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
             report.nonfinite_inputs = check_finite(source, context);
         return report;
+    }
+
+    // Sums and weights of each volume go to scratch files, and are divided some planes at a time.
+    ExecutionReport stream_without_missing(ImageSource& source, ImageSink& sink,
+                                           const ExecutionContext& context) const {
+        return for_each_volume(
+            source.format(), context, [&](index_t t, index_t c, const ExecutionContext& part) {
+                SourceChannel input(source, c, t);
+                SinkChannel output(sink, c, t);
+                const Shape3& shape = resolved.output_shape;
+                ScratchVolume sums(options.scratch_directory, shape, natural_type());
+                ScratchVolume weights(options.scratch_directory, shape, natural_type());
+                ExecutionReport report = run_stream(input, sums, part);
+                const int threads = runner()->threads();
+                FiniteMask mask(input, threads);
+                run_stream(mask, weights, without_progress(part), true);
+                const index_t at_once = planes_in_group(shape, natural_type());
+                ClampCount clamped;
+                for (index_t z = 0; z < shape.z; z += at_once) {
+                    throw_if_stopped(context);
+                    const Box3 box{{z, 0, 0}, {std::min(z + at_once, shape.z), shape.y, shape.x}};
+                    Volume dividend(box.shape(), natural_type()),
+                        divisor(box.shape(), natural_type());
+                    Volume planes(box.shape(), sink.format().type);
+                    sums.read_box(0, 0, box, dividend.view());
+                    weights.read_box(0, 0, box, divisor.view());
+                    clamped += resolved.weight->divide(dividend.view(), divisor.view(),
+                                                       planes.view(), threads);
+                    output.write_box(0, 0, box, planes.view());
+                }
+                report.clamped_low = clamped.low;
+                report.clamped_high = clamped.high;
+                return report;
+            });
     }
 
     ExecutionReport run_folded(ImageSource& source, ImageSink& sink,

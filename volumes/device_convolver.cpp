@@ -229,6 +229,10 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     spec.source = resolved.input_shape;
     spec.subtract = resolved.subtract;
     spec.add = resolved.add;
+    if (options.nan == NanPolicy::missing)
+        throw InvalidArgument(
+            "missing samples are left out of images in host memory only: copy the image to the "
+            "host, or choose another treatment of NaN");
     spec.nonfinite_to_zero = options.nan == NanPolicy::zero;
     if (resolved.folds) {
         spec.fold_sources = resolved.fold_sources;

@@ -193,6 +193,10 @@ void check_request(const Shape3& image, const Options& options) {
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
                                           image[a], ": it needs at least 1 sample on every axis"));
+    if (options.nan == NanPolicy::missing && options.operation == Operation::adjoint)
+        throw InvalidArgument(
+            "an adjoint has no missing samples, as its input is a result: choose another treatment "
+            "of NaN");
     if (!std::isfinite(options.boundary.value))
         throw InvalidArgument(
             message("the boundary's value is ", options.boundary.value, ": give a finite number"));
@@ -259,6 +263,10 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     problem.image_type = image_type;
     problem.complex_kernel = is_complex(kernel.type);
     problem.complex_data = problem.complex_kernel || is_complex(image_type);
+    if (problem.complex_data && options.nan == NanPolicy::missing)
+        throw InvalidArgument(
+            "missing samples are left out of real images and kernels only: convolve real and "
+            "imaginary part, or read missing samples as zero");
     problem.precision = options.precision;
     problem.streamed = options.streamed;
     problem.sink_in_memory =
@@ -294,6 +302,23 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
         const std::complex<double> sum = statistics.normalized_sum;
         resolved.add = options.boundary.value *
                        (options.operation == Operation::correlate ? std::conj(sum) : sum);
+    }
+    if (options.nan == NanPolicy::missing) {
+        const double sum = statistics.normalized_sum.real();
+        resolved.weight.emplace(sum, std::abs(statistics.factor) * statistics.survey.magnitudes,
+                                options.precision == Precision::float64);
+        const BoundaryKind kind = options.boundary.kind;
+        if ((kind == BoundaryKind::zero || kind == BoundaryKind::constant) &&
+            options.mode != Mode::valid) {
+            resolved.subtract_of_ones = 1;
+            resolved.add_of_ones = sum;
+        }
+        // The mask, the sums and the weights of an image in memory.
+        if (!options.streamed && !is_integer(image_type))
+            for (const index_t bytes : {bytes_of(resolved.input_shape, PixelType::float32),
+                                        bytes_of(resolved.output_shape, natural),
+                                        bytes_of(resolved.output_shape, natural)})
+                problem.other_host_bytes = checked_add(problem.other_host_bytes, bytes);
     }
     return resolved;
 }

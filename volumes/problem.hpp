@@ -6,11 +6,13 @@
 #include <array>
 #include <complex>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 #include "volumes/axis.hpp"
+#include "volumes/missing_samples.hpp"
 
 namespace convolume {
 
@@ -52,6 +54,10 @@ struct ResolvedProblem {
     Shape3 output_shape;    ///< shape of the output of an execution
     double subtract = 0;    ///< value to subtract from the input, for a constant boundary
     std::complex<double> add = 0;  ///< value to add to the result, for a constant boundary
+    /// The same for an image of ones, of which samples of value 1 are outside of a zero or constant
+    /// boundary; set if samples may be missing.
+    double subtract_of_ones = 0, add_of_ones = 0;
+    std::optional<KernelWeight> weight;  ///< set if samples may be missing
     /// Whether the result of `problem` is a continued image that is folded afterwards
     /// (adjoint.hpp). This holds for an adjoint whose boundary continues the image.
     bool folds = false;

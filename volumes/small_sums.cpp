@@ -128,8 +128,8 @@ std::optional<ExecutionReport> convolve_small(const ConstImageView& image,
                                       " (z×y×x) where the result has ",
                                       to_string(resolved.output_shape)));
     check_result_type(is_complex_sum, output.type);
-    if (options.nan == NanPolicy::error && !is_integer(image.type) &&
-        pixels::find_nonfinite(image, 1))
+    const bool needs_finite = options.nan == NanPolicy::error || options.nan == NanPolicy::missing;
+    if (needs_finite && !is_integer(image.type) && pixels::find_nonfinite(image, 1))
         return std::nullopt;
     const auto run = [&](auto zero) {
         return SmallSums<decltype(zero)>(resolved, image, options).write(output);

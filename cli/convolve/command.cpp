@@ -77,6 +77,11 @@ Index3 first_sample(const Shape3& kernel, const Index3& center, const Options& o
     return first;
 }
 
+/// Whether results may hold NaN.
+bool makes_nonfinite(NanPolicy policy) {
+    return policy == NanPolicy::propagate || policy == NanPolicy::missing;
+}
+
 /// The steps of a run of `convolve`.
 class ConvolveSteps : public ImageSteps {
   public:
@@ -85,7 +90,8 @@ class ConvolveSteps : public ImageSteps {
     explicit ConvolveSteps(const ConvolveRequest& request, std::shared_ptr<Kernels::Cache> cache =
                                                                std::make_shared<Kernels::Cache>())
         : ImageSteps(request), request_(request), kernels_(std::move(cache)) {
-        allows_nonfinite_ = request.options.nan == NanPolicy::propagate;
+        allows_nonfinite_ = makes_nonfinite(request.options.nan);
+        leaves_out_nonfinite_ = request.options.nan == NanPolicy::missing;
     }
 
     void open(const ExecutionContext& context) override {
@@ -107,7 +113,7 @@ class ConvolveSteps : public ImageSteps {
             input_metadata_.type, kernels_.type(), request_.options.precision);
         result_.computed = output_metadata_.type;
         if (result_.scaled) {
-            if (request_.options.nan == NanPolicy::propagate)
+            if (makes_nonfinite(request_.options.nan))
                 throw InvalidArgument(
                     "--scale-output writes integers, which cannot be NaN; choose --nan error or "
                     "zero");

@@ -38,9 +38,13 @@ void ImageSteps::tell_result(const Facts& facts) const {
     if (!allows_nonfinite_)
         warn_of_nonfinite_result(facts.console, nonfinite_, output_metadata_.type);
     warn_of_clamped_values(facts.console, executed(), output_metadata_.type);
-    if (executed().nonfinite_inputs > 0)
-        facts.console.warning(message(executed().nonfinite_inputs,
-                                      " NaN or infinite values of the image were read as 0"));
+    if (const index_t found = executed().nonfinite_inputs; found > 0) {
+        const std::string values = message(found, " NaN or infinite values of the image");
+        if (leaves_out_nonfinite_)
+            facts.console.fact("left out", values);
+        else
+            facts.console.warning(values + " were read as 0");
+    }
     facts.json["report"]["nonfinite_outputs"] = nonfinite_;
 }
 

@@ -72,9 +72,10 @@ class ImageSteps : public RunSteps {
     std::unique_ptr<SelectedImage> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
     std::unique_ptr<io::ImageWriter> second_writer_;  ///< writer of the second result, or null
-    index_t nonfinite_ = 0;          ///< number of NaN and infinities in the result
-    bool allows_nonfinite_ = false;  ///< whether they are no reason for a warning
-    bool handles_scaling_ = false;   ///< whether the run regards the scaling of values
+    index_t nonfinite_ = 0;              ///< number of NaN and infinities in the result
+    bool allows_nonfinite_ = false;      ///< whether they are no reason for a warning
+    bool leaves_out_nonfinite_ = false;  ///< whether those of the input are not read as 0
+    bool handles_scaling_ = false;       ///< whether the run regards the scaling of values
     io::ImageMetadata input_metadata_;
     io::ImageMetadata output_metadata_;
     ExecutionReport executed_;  ///< report on all channels and times

@@ -49,7 +49,7 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
         throw BadData(
             "a camera records real light, but the phantom or the PSF is complex; save "
             "its intensity");
-    if (request.options.nan == NanPolicy::propagate)
+    if (request.options.nan != NanPolicy::error && request.options.nan != NanPolicy::zero)
         throw InvalidArgument("a camera cannot record NaN; choose --nan error or zero");
     if (!(request.photons > 0 && request.photons <= 1e12))
         throw InvalidArgument(

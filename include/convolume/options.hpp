@@ -75,6 +75,12 @@ enum class NanPolicy {
     error,      ///< throw BadData, which names the first NaN or infinity
     zero,       ///< read NaN and infinities as 0
     propagate,  ///< compute with NaN and infinities; Fourier methods spread each over the result
+    /// Leave NaN and infinities out, by normalized convolution: a result is the sum over the finite
+    /// samples, divided by the part of the kernel's sum that is on these (Knutsson and Westin, CVPR
+    /// 1993). It is NaN where there is none. Samples beyond the image's edges are those of the
+    /// boundary, also zeros. For real images and kernels, and convolutions and correlations in host
+    /// memory or from files; takes twice the time if any sample is missing.
+    missing
 };
 
 /// Divisor of the kernel: 1, the sum of its samples, or the largest magnitude of a sample.

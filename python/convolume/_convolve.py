@@ -77,8 +77,12 @@ class Convolver:
         "correlate" flips and conjugates the kernel; "adjoint" is the adjoint of the convolution with these options.
     method : {"auto", "in-core", "dif", "tiled", "direct"}
         Method of computation. "auto" takes the one that is predicted to be fastest within the memory limits.
-    nan : {"error", "zero", "propagate"}
-        Handling of NaN and infinities in images: an error, read as 0, or computed with.
+    nan : {"error", "zero", "propagate", "missing"}
+        Handling of NaN and infinities in images: an error, read as 0, or computed with. "missing" leaves them out by
+        normalized convolution (Knutsson and Westin, CVPR 1993): results are sums over the finite values, divided by the
+        part of the kernel's sum that is on these, and NaN where there is none, as by
+        `astropy.convolution.convolve(…, boundary="fill")`. Values outside of the image are those of `boundary`. Images
+        and kernels are real, and in host memory.
     precision : {None, "float32", "float64"}
         None is float64 if `dtype` or the kernel holds numbers that float32 would round, else float32.
     device, workers, max_host_mem, max_gpu_mem, fft

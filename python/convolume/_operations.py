@@ -8,7 +8,7 @@ import threading
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ._convolve import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
-from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
+from ._options import ImageNan, Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -191,7 +191,7 @@ class Convolution(Operation):
         natural = {(False, False): "float32", (True, False): "float64",
                    (False, True): "complex64", (True, True): "complex128"}[double, complex_data]
         self.dtype = result_type(options.get("dtype"), natural)
-        self.nan = _checked_policy(nan, self.name)
+        self.nan = _checked_policy(nan, self.name, get_args(ImageNan))
         self.options: dict[str, Any] = {"normalize": options.get("normalize"), "nan": nan}
         self.origin = origin if isinstance(origin, str) else whole_numbers(origin, "origin")
         center = _center(self.kernel, origin)

@@ -19,6 +19,7 @@ Mode = Literal["full", "same", "valid"]
 Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
 Origin = Literal["middle", "scipy", "peak", "centroid", "corner"] | Sequence[int]
 Nan = Literal["error", "zero", "propagate"]
+ImageNan = Literal["error", "zero", "propagate", "missing"]
 Precision = Literal["float32", "float64"]
 
 # Words of other libraries for boundaries, with those of this library.

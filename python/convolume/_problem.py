@@ -13,8 +13,8 @@ from ._arrays import is_double, readable
 from ._errors import InvalidArgument
 from ._options import (
     Boundary,
+    ImageNan,
     Mode,
-    Nan,
     Origin,
     Precision,
     boundary_name,
@@ -84,7 +84,7 @@ class CommonKeywords(Resources, total=False):
     origin: Origin
     normalize: Literal["sum", "peak"] | None
     method: Method
-    nan: Nan
+    nan: ImageNan
     precision: Precision | None
 
 

@@ -23,7 +23,7 @@ from ._files import Path
 from ._image import Image
 from ._local_engine import run_local
 from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
-from ._options import Boundary, Nan, defaults_of, with_keywords
+from ._options import Boundary, ImageNan, defaults_of, with_keywords
 from ._output_names import check_target
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
@@ -86,7 +86,7 @@ class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=F
     boundary: Boundary
     cval: float
     normalize: Literal["sum", "peak"] | None
-    nan: Nan
+    nan: ImageNan
 
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(defaults_of(
@@ -155,7 +155,7 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
         "deconvolve": those of :class:`Deconvolver`, with acceleration "none" by default, as its steps would differ
         between blocks. Background, offset and the number of iterations are estimated once, for all blocks, if they
         are not given. For a function: boundary and cval. For all: nan, which is "error" (the default), "zero" or,
-        except for "deconvolve", "propagate" (the default of functions).
+        except for "deconvolve", "propagate" (the default of functions), and for "convolve" "missing".
 
     Returns
     -------

@@ -40,6 +40,41 @@ def sums(image, kernel, mode, boundary, center):
     return full[tuple(slice(k - 1, n) for k, n in zip(kernel.shape, image.shape))]
 
 
+@pytest.mark.parametrize("boundary", PADDING)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_missing_values_are_left_out(random, boundary, dtype):
+    """Results are sums over finite values, relative to the part of the kernel that is on these."""
+    image, kernel = random.random((6, 20, 23)).astype(dtype), random.random((3, 5, 4)).astype(dtype)
+    image[random.random(image.shape) < 0.2], image[2, :3, :3], image[:, 5:18, 3:16] = np.nan, np.inf, np.nan
+    there = np.isfinite(image)
+    outside = {"cval": 2.5} if boundary == "constant" else {}
+    found = convolume.convolve(image, kernel, nan="missing", boundary=boundary, device="cpu", **outside)
+    center = [k // 2 for k in kernel.shape]
+    total = sums(np.where(there, image, 0), kernel, "same", boundary, center).real
+    # Values beyond the edges are there, also those that are 0.
+    reach = [(k - 1, k - 1) for k in kernel.shape]
+    constant = boundary in ("zero", "constant")
+    mask = np.pad(there.astype(float), reach, **({"constant_values": 1} if constant else PADDING[boundary]))
+    part = sums(mask, kernel, "same", "zero", center).real[tuple(slice(k - 1, 1 - k) for k in kernel.shape)]
+    wanted = np.where(part > 1e-9, total * kernel.sum() / np.maximum(part, 1e-9), np.nan)
+    assert np.isnan(wanted).any()
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=0.1 * tolerance)
+    batch = convolume.convolve(np.stack([image, image]), kernel, axes=(1, 2, 3), nan="missing", boundary=boundary,
+                               device="cpu", **outside)
+    np.testing.assert_array_equal(batch[1], found)
+
+
+def test_missing_values_of_other_data():
+    with pytest.raises(convolume.InvalidArgument, match="the kernel's sum is 0"):
+        convolume.convolve(np.ones((5, 5)), np.array([[-1.0, 1.0]]), nan="missing", device="cpu")
+    with pytest.raises(convolume.InvalidArgument, match="real images and kernels only"):
+        convolume.convolve(np.ones((5, 5), complex), np.ones((3, 3)), nan="missing", device="cpu")
+    integers = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    np.testing.assert_array_equal(convolume.convolve(integers, np.ones((1, 2)), nan="missing", device="cpu"),
+                                  convolume.convolve(integers, np.ones((1, 2)), device="cpu"))
+
+
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "float16", "float32", "float64", "complex64",
          "complex128", "bool", ">f4", ">u2", ">c16"]
 

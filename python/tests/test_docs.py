@@ -38,7 +38,7 @@ def test_everything_public_is_in_the_reference():
 BLOCK = re.compile(r"^(?:<!-- from examples/python/(\S+)\.py -->\n)?```python\n(.*?)^```", re.M | re.S)
 GALLERY = DOCS / "gallery.md"
 PROGRAMS = BLOCK.findall(GALLERY.read_text(encoding="utf-8")) if GALLERY.exists() else []
-GUIDES = ["field-psf", "light-sheet", "several-views"]  # guides whose code is Python
+GUIDES = ["everyday", "field-psf", "light-sheet", "several-views"]  # guides whose code is Python
 PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / "guides" / f"{name}.md" for name in GUIDES),
          Path(__file__).parents[2] / "README.md"]
 

@@ -63,7 +63,7 @@ def test_description_is_that_of_the_library():
 
 
 @pytest.mark.parametrize(("literal", "table", "name"), [
-    (_options.Mode, "Options", "mode"), (_options.Nan, "Options", "nan"),
+    (_options.Mode, "Options", "mode"), (_options.ImageNan, "Options", "nan"),
     (_options.Precision, "Options", "precision"), (_problem.Method, "Options", "method"),
     (_problem.Operation, "Options", "operation"), (_deconvolve_options.Method, "DeconvolveOptions", "method"),
     (_deconvolve_options.Acceleration, "DeconvolveOptions", "acceleration"),

@@ -276,6 +276,17 @@ def test_nan_is_counted_once(tmp_path, with_nan, op):
     assert convolume.process_status(target)["nonfinite_inputs"] == len(PLACES)
 
 
+@pytest.mark.parametrize("boundary", ["zero", "nearest"])
+def test_missing_values_are_left_out_of_blocks(tmp_path, with_nan, boundary):
+    kernel = gaussian((1, 1, 2), (5, 5, 7))
+    report = convolume.process(with_nan, tmp_path / "b.zarr", "convolve", kernel=kernel, nan="missing",
+                               boundary=boundary, device="cpu", **GRID)
+    assert report.nonfinite_inputs == 0  # none was read as 0
+    whole = convolume.convolve(with_nan, kernel, nan="missing", boundary=boundary, device="cpu")
+    assert np.isfinite(whole).all()
+    np.testing.assert_allclose(np.asarray(convolume.open(tmp_path / "b.zarr")), whole, rtol=1e-5)
+
+
 def test_nan_of_empty_blocks_and_of_boundaries(tmp_path, with_nan):
     convolume.process(with_nan, tmp_path / "b.zarr", "convolve", kernel=np.ones((5, 5, 7)), nan="zero", threshold=9e9,
                       boundary="wrap", device="cpu", **GRID)
@@ -304,7 +315,8 @@ def test_nan_that_is_kept(tmp_path, with_nan):
         report = convolume.process(with_nan, target, lambda values: values, halo=(1, 1, 1), device="cpu", **nan, **GRID)
         np.testing.assert_array_equal(np.asarray(convolume.open(target)), with_nan)
         assert report.nonfinite_inputs == 0
-    for op, nan, offered in (("deconvolve", "propagate", "error, zero"), ("convolve", "no", "error, zero, propagate")):
+    for op, nan, offered in (("deconvolve", "propagate", "error, zero"),
+                             ("convolve", "no", "error, zero, propagate, missing")):
         with pytest.raises(ValueError, match=offered):
             convolume.process(with_nan, tmp_path / "x.zarr", op, kernel=np.ones((3, 3, 3)), nan=nan)
 

@@ -22,7 +22,8 @@ TEST_CASE("option names are parsed to the values that print them") {
         CHECK(parse_method(to_string(value)) == value);
     for (const Precision value : {Precision::float32, Precision::float64})
         CHECK(parse_precision(to_string(value)) == value);
-    for (const NanPolicy value : {NanPolicy::error, NanPolicy::zero, NanPolicy::propagate})
+    for (const NanPolicy value :
+         {NanPolicy::error, NanPolicy::zero, NanPolicy::propagate, NanPolicy::missing})
         CHECK(parse_nan_policy(to_string(value)) == value);
     for (const auto value :
          {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak})
@@ -60,7 +61,7 @@ TEST_CASE("refused names list the choices") {
     check_refusal(parse_operation, "deconvolve", {"convolve", "correlate", "adjoint"});
     check_refusal(parse_method, "fft", {"auto", "in-core", "dif", "tiled", "direct"});
     check_refusal(parse_precision, "float16", {"float32", "float64"});
-    check_refusal(parse_nan_policy, "ignore", {"error", "zero", "propagate"});
+    check_refusal(parse_nan_policy, "ignore", {"error", "zero", "propagate", "missing"});
     check_refusal(parse_kernel_normalization, "max", {"none", "sum", "peak"});
     CHECK_THROWS_AS(parse_mode(""), InvalidArgument);
     CHECK_THROWS_AS(parse_mode("ful"), InvalidArgument);

@@ -44,7 +44,8 @@ TEST_CASE("options of a convolution are named and parsed") {
                            parse_precision);
     check_names<NanPolicy>({{NanPolicy::error, "error"},
                             {NanPolicy::zero, "zero"},
-                            {NanPolicy::propagate, "propagate"}},
+                            {NanPolicy::propagate, "propagate"},
+                            {NanPolicy::missing, "missing"}},
                            parse_nan_policy);
     check_names<KernelNormalization>({{KernelNormalization::none, "none"},
                                       {KernelNormalization::sum, "sum"},
