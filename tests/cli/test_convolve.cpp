@@ -2,12 +2,14 @@
 // Compares every option that changes the result with the oracle.
 
 #include <algorithm>
+#include <limits>
 
 #include "core/system/system.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/command.hpp"
 #include "tests/cli/images.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random.hpp"
 
@@ -181,5 +183,29 @@ TEST_CASE("axes of the image can be corrected by an option") {
         const Comparison comparison = compare(wanted, got.volumes[static_cast<std::size_t>(t)]);
         INFO("frame " << t << ": " << comparison.report);
         CHECK(comparison.within(Precision::float64));
+    }
+}
+
+TEST_CASE("convolve: NaN and infinities that are missing are left out, and counted") {
+    const TemporaryFolder folder;
+    Array image(image_shape), kernel({1, 3, 3});
+    for (Complex& value : image.values) value = 3;
+    for (Complex& tap : kernel.values) tap = 2;
+    image.values[5] = std::numeric_limits<double>::quiet_NaN();
+    image.values[60] = std::numeric_limits<double>::infinity();
+    write_image(folder / "image.npy", image, PixelType::float32);
+    write_image(folder / "kernel.npy", kernel, PixelType::float32);
+    const CommandResult result =
+        testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--nan",
+                            "missing", "--boundary", "nearest"},
+                           folder);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    CHECK(contains(result.err, "left out 2 NaN or infinite values of the image"));
+    CHECK_FALSE(contains(result.err, "warning"));
+    const Array out = read_image(folder / "out.npy").only();
+    for (std::size_t i = 0; i < out.values.size(); ++i) {
+        INFO(i << ": " << out.values[i]);
+        CHECK(std::abs(out.values[i] - 3.0) < 1e-5);
     }
 }
