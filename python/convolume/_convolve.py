@@ -2,7 +2,6 @@
 """Convolution of images with 1 to 3 dimensions, and of batches of them."""
 
 import functools
-import importlib
 import json
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -16,6 +15,7 @@ from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
 from ._labels import chosen_axes, letters_of, spacing_for, voxels_of
+from ._linear_map import LinearMap, linear_operator
 from ._options import Origin, with_keywords
 from ._plain_arrays import convolved_plainly
 from ._problem import (
@@ -122,6 +122,7 @@ class Convolver:
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
         self._natural = self._problem.natural
         self._of_slabs = SlabConvolvers(self._problem, self.input_shape, self._from_cache)
+        self._back: Convolver | None = None  # the adjoint, once a linear operator needs it
         log_plan(lambda: self.plan, options)
 
     @property
@@ -209,14 +210,36 @@ class Convolver:
         return Convolver(self._problem.shape, self._problem.prepared, dtype=self._problem.dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
-        """Returns the convolution as a scipy.sparse.linalg.LinearOperator on flattened images."""
-        linalg: Any = importlib.import_module("scipy.sparse.linalg")
-        adjoint = self.adjoint()
-        return linalg.LinearOperator(
-            (int(np.prod(self.output_shape)), int(np.prod(self.input_shape))),
-            matvec=lambda x: self(np.asarray(x, self._natural).reshape(self.input_shape)).ravel(),
-            rmatvec=lambda y: adjoint(np.asarray(y, self._natural).reshape(self.output_shape)).ravel(),
-            dtype=self._natural)
+        """Returns the convolution as a scipy.sparse.linalg.LinearOperator, for solvers of SciPy and PyLops.
+
+        Its matrix A has the shape (samples of a result, samples of an image), and :attr:`Convolver.dtype`. It is not
+        stored: A x is the convolution of the flattened image x, Aᴴ y the adjoint of the flattened result y.
+
+        Raises
+        ------
+        InvalidArgument
+            The convolver adds a constant, by its `cval`, or is a correlation (a ValueError).
+        Unavailable
+            SciPy is not installed (a RuntimeError).
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> from scipy.sparse.linalg import lsqr
+        >>> blur = convolume.Convolver((8,), [1., 3., 1.], dtype="float64", device="cpu")
+        >>> image = blur(np.array([0., 0., 1., 0., 0., 2., 0., 0.]))
+        >>> np.abs(lsqr(blur.as_linear_operator(), image)[0].round(3))
+        array([0., 0., 1., 0., 0., 2., 0., 0.])
+        """
+        return linear_operator(self._as_linear_map())
+
+    def _as_linear_map(self) -> LinearMap:
+        if self._problem.arguments.get("cval"):
+            raise InvalidArgument("a convolution with a cval adds a constant, and is not linear: plan it with cval=0, "
+                                  "and add the constant to its results")
+        back = self._back = self._back or self.adjoint()
+        return LinearMap(self.input_shape, [self.output_shape], self._natural, lambda image: [self(image)],
+                         lambda images: back(images[0]))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem

@@ -11,6 +11,7 @@ from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._deconvolve_options import Edges, deconvolution_defaults
 from ._errors import InvalidArgument
+from ._linear_map import LinearMap, linear_operator
 from ._options import triple_of, with_keywords
 from ._run import Resources, byte_size, engines
 from ._views import View, core_view, listed, shapes_of
@@ -79,15 +80,17 @@ class ForwardModel:
     """Extents of the object, which reaches beyond the result."""
     result: tuple[slice, ...]
     """Place of the result in the object."""
+    dtype: np.dtype[Any]
+    """Type of the arithmetic, and of all arrays."""
 
     @with_keywords(_ModelKeywords, deconvolution_defaults(_ModelKeywords))
     def __init__(self, views: Sequence[View], shapes: Sequence[Sequence[int]], *, shape: Sequence[int] | None = None,
                  dtype: Any = "float32", **options: Unpack[_ModelKeywords]) -> None:
         views = listed(views, "the views")
         self.shapes, self.result_shape = shapes_of(shapes, views, shape)
-        self._type = np.dtype(dtype)
-        if self._type.name not in ("float32", "float64"):
-            raise InvalidArgument(f"a forward model of {self._type}: it computes with float32 or float64")
+        self.dtype = np.dtype(dtype)
+        if self.dtype.name not in ("float32", "float64"):
+            raise InvalidArgument(f"a forward model of {self.dtype}: it computes with float32 or float64")
         edges = options.get("edges", "extend")
         made = [core_view(one, extents, edges, None) for one, extents in zip(views, self.shapes)]
         extents, at = _core.object_grid(triple_of(self.result_shape), made)
@@ -96,7 +99,7 @@ class ForwardModel:
         self.result = tuple(slice(begin, begin + extent) for begin, extent in
                             zip(tuple(at)[first:], self.result_shape))
         self._solid = tuple(extents)
-        self._core = _core.ForwardModel(triple_of(self.result_shape), made, self._type == np.float64,
+        self._core = _core.ForwardModel(triple_of(self.result_shape), made, self.dtype == np.float64,
                                         byte_size(options.get("max_host_mem")), engines(options))
 
     def __repr__(self) -> str:
@@ -118,7 +121,7 @@ class ForwardModel:
         """
         given = self._real(thing, "the object")
         if given.shape == self.result_shape != self.object_shape:
-            whole = np.zeros(self.object_shape, self._type)
+            whole = np.zeros(self.object_shape, self.dtype)
             whole[self.result] = given
             given = whole
         if given.shape != self.object_shape:
@@ -126,7 +129,7 @@ class ForwardModel:
                                   f"{self.result_shape} with 0 around it")
         images = []
         for number, shape in enumerate(self.shapes):
-            image = np.empty(shape, self._type)
+            image = np.empty(shape, self.dtype)
             self._core.record(number, given.reshape(self._solid), image.reshape(triple_of(shape)))
             images.append(image)
         return images
@@ -149,7 +152,7 @@ class ForwardModel:
         images = listed(images, "the images")
         if len(images) != len(self.shapes):
             raise InvalidArgument(f"{len(images)} images where {len(self.shapes)} views were planned")
-        whole = np.zeros(self.object_shape, self._type)
+        whole = np.zeros(self.object_shape, self.dtype)
         for number, (image, shape) in enumerate(zip(images, self.shapes)):
             given = self._real(image, f"the image of view {number + 1}")
             if given.shape != shape:
@@ -158,8 +161,32 @@ class ForwardModel:
             self._core.add_back(number, given.reshape(triple_of(shape)), whole.reshape(self._solid))
         return whole
 
+    def as_linear_operator(self) -> Any:
+        """Returns the model as a scipy.sparse.linalg.LinearOperator, for solvers of SciPy and PyLops.
+
+        Its matrix A has the shape (samples of all images, samples of the object). It is not stored: A x has the
+        flattened images of the flattened object x, one view after the other, and Aᵀ y is the adjoint of such images.
+
+        Raises
+        ------
+        Unavailable
+            SciPy is not installed (a RuntimeError).
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> views = [convolume.View(np.ones((3, 3))), convolume.View(np.ones((1, 1)))]
+        >>> operator = convolume.ForwardModel(views, [(8, 8), (8, 8)], device="cpu").as_linear_operator()
+        >>> operator.shape
+        (128, 100)
+        """
+        return linear_operator(self._as_linear_map())
+
+    def _as_linear_map(self) -> LinearMap:
+        return LinearMap(self.object_shape, self.shapes, self.dtype, self, self.adjoint)
+
     def _real(self, array: Any, what: str) -> np.ndarray:
         values = readable(array, what)
         if values.dtype.kind == "c":
             raise InvalidArgument(f"{what} is complex: give its real part")
-        return np.ascontiguousarray(values, self._type)
+        return np.ascontiguousarray(values, self.dtype)
