@@ -22,7 +22,7 @@ import griffe
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "python" / "reference"
 SIGNATURES = json.loads((ROOT / "docs" / "reference" / "options.json").read_text(encoding="utf-8"))["signatures"]
-MODULES = ("signal", "ndimage", "restoration", "cache")
+MODULES = ("signal", "ndimage", "restoration", "torch", "jax", "cache")
 OUTLINE = {
     "Where functions run": "Run",
     "Convolution": "convolve correlate Convolver Plan",
@@ -47,8 +47,9 @@ MADE_BY_CONVOLUME = {"Plan", "Image"}  # classes, apart from dataclasses, whose 
 INTRODUCTION = """# Python: reference
 
 All names of the package `convolume`. Drop-ins for other libraries' functions have pages of their own:
-[`convolume.signal`](signal.md), [`convolume.ndimage`](ndimage.md), [`convolume.restoration`](restoration.md). So has
-the cache of plans: [`convolume.cache`](cache.md). [Using the package](../index.md) is the guide to all of them.
+[`convolume.signal`](signal.md), [`convolume.ndimage`](ndimage.md), [`convolume.restoration`](restoration.md). So have
+convolutions with gradients, [`convolume.torch`](torch.md) and [`convolume.jax`](jax.md), and the cache of plans,
+[`convolume.cache`](cache.md). [Using the package](../index.md) is the guide to all of them.
 """
 WRITTEN = "<!-- Written by scripts/python_reference.py from the docstrings in python/convolume. -->\n\n"
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):`~?([\w.]+)`")

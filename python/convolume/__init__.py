@@ -2,7 +2,7 @@
 """Convolution and deconvolution of images larger than a GPU, and of very long signals.
 
 Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`convolume.ndimage` and
-:mod:`convolume.restoration`.
+:mod:`convolume.restoration`. Convolutions with gradients are in ``convolume.torch`` and ``convolume.jax``.
 """
 
 import importlib
@@ -49,9 +49,11 @@ from ._views import View, voxel_transform
 
 if TYPE_CHECKING:
     from . import cache as cache
+    from . import jax as jax
     from . import ndimage as ndimage
     from . import restoration as restoration
     from . import signal as signal
+    from . import torch as torch
     from ._process import process
     from ._process_plan import ProcessPlan, plan_process
     from ._process_report import BlocksFailed, ProcessReport, process_status
@@ -74,10 +76,11 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
 _MODULES = ("cache", "ndimage", "restoration", "signal")
+_MODULES_OF_PACKAGES = ("jax", "torch")  # which may be missing, so that dir() does not list them
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _MODULES or name in _MODULES_OF_PACKAGES:
         return importlib.import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module 'convolume' has no attribute '{name}'")

@@ -36,6 +36,14 @@ class Unavailable(Error, RuntimeError):
     """A requested device, format or package that this machine or this build lacks."""
 
 
+class MissingPackage(Unavailable, ModuleNotFoundError):
+    """A package of Python that is not installed. `name` is its module."""
+
+    def __init__(self, sentence: str = "", name: str | None = None) -> None:
+        super().__init__(sentence)
+        self.name = name
+
+
 class DeviceFailure(Unavailable):
     """A GPU failed while it worked."""
 
@@ -49,7 +57,7 @@ def optional_module(name: str, sentence: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise Unavailable(sentence) from None
+        raise MissingPackage(sentence, name) from None
 
 
 _SYSTEM_CODES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOSPC,

@@ -18,6 +18,8 @@ MODULES = ["convolume"] + [f"convolume.{module.name}" for module in pkgutil.iter
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name in ("convolume.jax", "convolume.torch"):
+        pytest.importorskip(name.partition(".")[2])
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 

@@ -15,7 +15,18 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _core, _correlation, _deconvolve_options, _deskew, _filters, _optics, _options, _problem, _run
+from convolume import (
+    _core,
+    _correlation,
+    _deconvolve_options,
+    _deskew,
+    _filters,
+    _gradients,
+    _optics,
+    _options,
+    _problem,
+    _run,
+)
 
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "ChannelizerOptions", "CorrelationOptions",
           "PsfOptions", "DeskewOptions", "PhantomOptions", "Camera")
@@ -31,6 +42,11 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
          convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
 
 
+@_options.with_keywords(_gradients.GradientKeywords, _gradients.gradient_defaults())
+def convolve_with_gradients(image, kernel, **options):
+    """Has the signature of the functions in convolume.torch and convolume.jax, whose libraries may be missing."""
+
+
 def default_texts(function):
     """Returns the keywords of a function, each with its default as text."""
     parameters = inspect.signature(function).parameters.values()
@@ -44,7 +60,9 @@ def description():
         return f"{function.__module__}.{name}"
 
     return {"facts": _core.describe_facts(), "tables": {table: _core.describe_options(table) for table in TABLES},
-            "signatures": {path(function): default_texts(function) for function in DOORS}}
+            "signatures": {**{path(function): default_texts(function) for function in DOORS},
+                           **{f"convolume.{name}.convolve": default_texts(convolve_with_gradients)
+                              for name in ("torch", "jax")}}}
 
 
 def lines_of(value, levels):
