@@ -6,6 +6,7 @@ import importlib
 import logging
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / "guides" / f"{name}.md" for
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch, caplog):
     """The Python code of a page runs from its first line to its last, and sessions print what they show. Programs that
-    are quoted from examples/python run on their own, in the test of the gallery."""
+    are quoted from examples/python run on their own, in the test of the gallery. The test ends where a page imports
+    PyTorch or JAX, if that is not installed."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)
@@ -65,7 +67,12 @@ def test_pages(page, tmp_path, monkeypatch, caplog):
             assert doctest.DocTestRunner().run(session, clear_globs=False).failed == 0
             names = session.globs
         else:
-            exec(compile(block, str(page), "exec"), names)
+            try:
+                exec(compile(block, str(page), "exec"), names)
+            except ModuleNotFoundError as error:
+                if error.name not in ("jax", "torch"):
+                    raise
+                pytest.skip(f"from block {number} on, as {error.name} is not installed")
 
 
 @pytest.mark.parametrize(("name", "program"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
@@ -78,8 +85,11 @@ def test_gallery(name, program, tmp_path, monkeypatch):
         assert str(end).startswith("skipped: ")
         pytest.skip(str(end))
     except ModuleNotFoundError as error:
-        assert error.name in ("dask", "scipy", "cupy")
+        assert error.name in ("dask", "scipy", "cupy", "jax")
         pytest.skip(str(error))
     except convolume.Unavailable as error:
         assert "needs dask: pip install" in str(error)
         pytest.skip(str(error))
+    finally:
+        if "jax" in sys.modules:  # whose options are those of all later tests
+            sys.modules["jax"].config.update("jax_enable_x64", False)
