@@ -37,9 +37,10 @@ from ._options import (
     defaults_of,
     refuse_unused_cval,
     triple_of,
+    whole_numbers,
 )
 from ._problem import Method, result_shape
-from ._run import Resources
+from ._run import Resources, parse_device
 
 Kind = Literal["image", "kernel", "result"]
 
@@ -72,7 +73,7 @@ def text_of(options: Mapping[str, Any]) -> str:
     cval = float(given.get("cval", 0))
     refuse_unused_cval(cval, name)
     known: Any = _core.Options(boundary=f"constant:{cval!r}" if name == "constant" else name,
-                          **{one: given[one] for one in ("mode", "method", "nan") if one in given})
+                               **{one: given[one] for one in ("mode", "method", "nan") if one in given})
     given["boundary"], _, constant = known.boundary.partition(":")  # the library's word
     if constant and name != "constant":
         raise InvalidArgument(f"boundary is '{name}': give 'constant', and the value as cval")
@@ -81,7 +82,9 @@ def text_of(options: Mapping[str, Any]) -> str:
         raise InvalidArgument(f"origin='{origin}' depends on the kernel's values or order, and has no gradient: give "
                               "'middle', 'scipy' or an index")
     if not isinstance(origin, str):
-        given["origin"] = [index(one) for one in origin]
+        given["origin"] = whole_numbers(origin, "origin")
+    if not isinstance(given.get("device", "auto"), str):
+        given["device"] = parse_device(given["device"])[1]
     return json.dumps({one: given[one] for one in sorted(given) if one != "mode"}, default=index)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ._arrays import host_numbers
 from ._convolve import Convolver
 from ._errors import InvalidArgument, optional_module
 from ._gradients import (
@@ -150,10 +151,10 @@ class Operator:
 
 
 def _real(array: Any, what: str) -> Any:
-    found = _numpy.asarray(array)
+    found = array if isinstance(array, _jax.Array) else host_numbers(array, what)
     if found.dtype.name not in TYPES:
-        raise InvalidArgument(f"{what} is of type {found.dtype}: convert it to one of {' and '.join(TYPES)}")
-    return found
+        raise InvalidArgument(f"{what} is of type {found.dtype}: convert it to {' or '.join(TYPES)}")
+    return _numpy.asarray(found)
 
 
 # The three products of an image, a kernel and a result: see _gradients.py.

@@ -160,7 +160,7 @@ def _check(tensor: Any, what: str) -> None:
     if not isinstance(tensor, _torch.Tensor):
         raise InvalidArgument(f"{what} is a {type(tensor).__name__}: give a tensor of PyTorch")
     if tensor.dtype not in (_torch.float32, _torch.float64):
-        raise InvalidArgument(f"{what} is of type {tensor.dtype}: convert it to one of {' and '.join(TYPES)}")
+        raise InvalidArgument(f"{what} is of type {tensor.dtype}: convert it to {' or '.join(TYPES)}")
 
 
 def _values(tensor: Any) -> Any:

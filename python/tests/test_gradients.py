@@ -259,7 +259,7 @@ class TestTorch:
         import convolume.torch
 
         image, kernel = self.pair()
-        with pytest.raises(convolume.InvalidArgument, match=r"image is of type torch.float16: convert it to one of"):
+        with pytest.raises(convolume.InvalidArgument, match="torch.float16: convert it to float32 or float64"):
             convolume.torch.convolve(image.half(), kernel)
         with pytest.raises(convolume.InvalidArgument, match="the kernel is a ndarray: give a tensor of PyTorch"):
             convolume.torch.convolve(image, np.ones((3, 3)))
@@ -402,7 +402,7 @@ class TestJax:
     def test_errors(self, jax):
         import convolume.jax
 
-        with pytest.raises(convolume.InvalidArgument, match=r"image is of type float16: convert it to one of float32"):
+        with pytest.raises(convolume.InvalidArgument, match=r"image is of type float16: convert it to float32"):
             convolume.jax.convolve(np.ones((5, 4), np.float16), np.ones((3, 3)))
         with pytest.raises(Exception, match="BadData: the image holds nan"):
             convolume.jax.convolve(np.full(5, np.nan), np.ones(3), device="cpu").block_until_ready()

@@ -11,6 +11,7 @@ printed, with what reproduces them. Exit code 1 if there are any.
 import argparse
 import contextlib
 import functools
+import importlib.util
 import inspect
 import io
 import json
@@ -119,7 +120,7 @@ def arrays(draw):
             dask.config.set(scheduler="synchronous")  # Dask's threads may wait forever for refused memory
             return dask.array.from_array(values)
     elif form == 10:
-        with contextlib.suppress(ImportError, TypeError, RuntimeError):
+        with contextlib.suppress(ImportError, TypeError, RuntimeError, ValueError):
             import torch
 
             made = torch.from_numpy(np.ascontiguousarray(values))
@@ -255,7 +256,22 @@ def cases(folder):
                                         {"image": image / 50, "psf": kernel, "num_iter": 2}),
         "restoration.wiener": (restoration.wiener, {"image": image, "psf": kernel, "balance": 0.1}),
         "cache.limit": (cache.limit, {}),
+        **gradient_cases(),
     }
+
+
+def gradient_cases():
+    """Returns calls of the modules for PyTorch and JAX that are installed."""
+    found, blur = {}, convolume.Convolver(image.shape, kernel)
+    for name in ("torch", "jax"):
+        if importlib.util.find_spec(name) is None:
+            continue
+        module = importlib.import_module(f"convolume.{name}")
+        made = importlib.import_module("torch").from_numpy if name == "torch" else np.asarray
+        found |= {f"{name}.convolve": (module.convolve, {"image": made(image), "kernel": made(kernel)}),
+                  f"{name}.Operator": (module.Operator, {"operator": blur}),
+                  f"{name}.Operator()": (module.Operator(blur), {"values": made(image)})}
+    return found
 
 
 # Objects that are made by the library only, and functions without arguments.
@@ -308,6 +324,8 @@ def call(function, arguments):
             return None
         if re.search("of the caller's function|this array cannot be converted|Odd.. takes no arguments", str(error)):
             return None  # errors of the caller pass through
+        if type(error).__name__ == "JaxRuntimeError" and re.search(r"(BadData|Unavailable|OutOfMemory): ", str(error)):
+            return None  # JAX puts errors of functions that it calls back into its own
         if isinstance(error, IndexError) and "__getitem__" in getattr(function, "__name__", ""):
             return None
         return described(error)
