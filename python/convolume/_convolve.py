@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import ArrayForm, give_back, readable, result_type, writable
+from ._arrays import ArrayForm, give_back, is_double, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
@@ -59,7 +59,8 @@ class Convolver:
     kernel : array
         The kernel, with as many dimensions as the image. It is copied.
     dtype : type, optional
-        Type of the images that will come. It sets the precision and enters the memory estimate.
+        Type of the images that will come. It sets the precision and enters the memory estimate. By default the plan is
+        for float32, and the first image of a type that float32 would round makes a second plan, of float64.
     mode : {"same", "full", "valid"}
         Size of the result, as in scipy.signal. With extents n of the image and k of the kernel, its extents are n,
         n + k - 1, or n - k + 1.
@@ -84,7 +85,8 @@ class Convolver:
         `astropy.convolution.convolve(…, boundary="fill")`. Values outside of the image are those of `boundary`. Images
         and kernels are real, and in host memory.
     precision : {None, "float32", "float64"}
-        None is float64 if `dtype` or the kernel holds numbers that float32 would round, else float32.
+        None is float64 if `dtype`, the kernel or, without a `dtype`, the image holds numbers that float32 would round,
+        else float32.
     device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`convolume.Run`.
     executions : int, optional
@@ -111,10 +113,14 @@ class Convolver:
 
     _from_cache = False  # whether the plan is taken from the cache, and left there
 
-    @with_keywords(ConvolverKeywords, convolution_defaults(ConvolverKeywords, np.float32))
+    @with_keywords(ConvolverKeywords, convolution_defaults(ConvolverKeywords, None))
     def __init__(self, image_shape: Sequence[int], kernel: Any, **options: Unpack[ConvolverKeywords]) -> None:
-        dtype = options.pop("dtype", np.float32)
-        self._problem = Problem(image_shape, kernel, dtype, dict(options))
+        dtype = options.pop("dtype", None)
+        self._problem = Problem(image_shape, kernel, np.float32 if dtype is None else dtype, dict(options))
+        # Whether images choose the precision, and the plan for those that float32 would round.
+        self._follows_images = (dtype is None and options.get("precision") is None
+                                and self._problem.arguments["precision"] == "float32")
+        self._of_double: Convolver | None = None
         self._core = self._problem.for_host_arrays(self._from_cache)
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
@@ -132,7 +138,8 @@ class Convolver:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type that results have where `out` does not say."""
+        """The type that results have where `out` does not say. If `dtype` was not given, those of images that float32
+        would round are of float64."""
         return self._natural
 
     @names_wrong_types
@@ -158,12 +165,16 @@ class Convolver:
         array of `output_shape`, of the library that `image` comes from; for slabs, a list of arrays
         """
         if are_slabs(image):
+            if self._follows_images and self._is_too_narrow(DeviceArray.of(image[0], "a slab of the image").dtype):
+                return self._for_double()(image, out, stream=stream)
             return self._of_slabs(image, out, stream)
         if is_on_gpu(image, stream):
             with on_stream(image, stream):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
         self._check_shape(pixels.shape)
+        if self._is_too_narrow(pixels.dtype):
+            return self._for_double()(image, out, progress=progress)
         check_voxels(image, self._problem.prepared, "the kernel", "resample the kernel by convolume.resample_kernel")
         if out is None:
             result = np.empty(self.output_shape, self._natural)
@@ -184,8 +195,28 @@ class Convolver:
         if shape != self.input_shape:
             raise InvalidArgument(f"an image of shape {shape} where this convolver was planned for {self.input_shape}")
 
+    def _is_too_narrow(self, dtype: np.dtype[Any]) -> bool:
+        """Tells whether the images, which choose the precision, have numbers that this plan would round."""
+        return self._follows_images and is_double(dtype)
+
+    def _for_double(self) -> "Convolver":
+        if self._of_double is None:
+            self._of_double = self._planned_again(dtype=np.float64)
+        return self._of_double
+
+    def _planned_again(self, **changes: Any) -> "Convolver":
+        """Plans the same convolution with other options."""
+        return Convolver(self._problem.shape, self._problem.prepared, **{**self._options(), **changes})
+
+    def _options(self) -> dict[str, Any]:
+        """Returns the options of this convolver."""
+        options = {**self._problem.arguments, "dtype": self._problem.dtype.name}
+        return options | ({"dtype": None, "precision": None} if self._follows_images else {})
+
     def _call_on_gpu(self, image: DeviceArray, out: Any, stream: Any) -> Any:
         self._check_shape(image.shape)
+        if self._is_too_narrow(image.dtype):
+            return self._for_double()._call_on_gpu(image, out, stream)
         key = image.device, image.dtype
         if key not in self._on_gpus:
             self._on_gpus[key] = self._problem.for_arrays_on(*key)
@@ -206,8 +237,7 @@ class Convolver:
         if turned is None:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
-        arguments: dict[str, Any] = {**self._problem.arguments, "operation": turned}
-        return Convolver(self._problem.shape, self._problem.prepared, dtype=self._problem.dtype, **arguments)
+        return self._planned_again(operation=turned)
 
     def as_linear_operator(self) -> Any:
         """Returns the convolution as a scipy.sparse.linalg.LinearOperator, for solvers of SciPy and PyLops.
@@ -242,8 +272,7 @@ class Convolver:
                          lambda images: back(images[0]))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
-        problem = self._problem
-        return _planned, (problem.shape, problem.prepared, problem.dtype.name, problem.arguments)
+        return _planned, (self._problem.shape, self._problem.prepared, self._options())
 
     def __repr__(self) -> str:
         return f"<Convolver {self.input_shape} -> {self.output_shape}, {self.plan!r}>"
@@ -255,8 +284,8 @@ class CachedConvolver(Convolver):
     _from_cache = True
 
 
-def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict[str, Any]) -> Convolver:
-    return Convolver(shape, kernel, dtype=dtype, **arguments)
+def _planned(shape: tuple[int, ...], kernel: Kernel, options: dict[str, Any]) -> Convolver:
+    return Convolver(shape, kernel, **options)
 
 
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:

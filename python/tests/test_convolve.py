@@ -450,3 +450,21 @@ def test_a_value_outside_that_is_far_from_the_image_costs_digits():
         got = convolume.convolve(image, kernel, boundary="constant", cval=outside, precision=precision)[middle]
         error = np.linalg.norm(got - want) / np.linalg.norm(want)
         assert least <= error < most, (precision, outside, error)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "uint16", "float32", "complex128"])
+def test_convolvers_choose_the_precision_as_convolve_does(random, dtype):
+    image = (1000 * random.random((6, 7))).astype(dtype)
+    kernel = random.random((3, 3)).astype(np.float32)
+    want = convolume.convolve(image, kernel, device="cpu")
+    plan = convolume.Convolver(image.shape, kernel, device="cpu",
+                               **({"dtype": dtype} if np.dtype(dtype).kind == "c" else {}))
+    for one in (plan, pickle.loads(pickle.dumps(plan))):
+        found = one(image)
+        assert found.dtype == want.dtype
+        np.testing.assert_allclose(found, want, rtol=1e-13 if want.dtype.char in "dD" else 1e-5)
+    assert plan(image.real.astype(np.float32)).dtype.char in "fD"
+    if want.dtype == np.float64:
+        assert plan.adjoint()(image).dtype == np.float64
+        assert convolume.Convolver(image.shape, kernel, precision="float32", device="cpu")(image).dtype == np.float32
+        assert convolume.Convolver(image.shape, kernel, dtype="float32", device="cpu")(image).dtype == np.float32
