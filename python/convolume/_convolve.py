@@ -57,7 +57,8 @@ class Convolver:
     image_shape : sequence of 1 to 3 ints
         Extents of an image, slowest axis first: (z, y, x), (y, x) or (x,).
     kernel : array
-        The kernel, with as many dimensions as the image. It is copied.
+        The kernel, which is copied. One of fewer dimensions than the image is for its last axes: a kernel (y, x)
+        convolves each plane of an image (z, y, x).
     dtype : type, optional
         Type of the images that will come. It sets the precision and enters the memory estimate. By default the plan is
         for float32, and the first image of a type that float32 would round makes a second plan, of float64.

@@ -155,8 +155,9 @@ class Deconvolver:
                 for one in psfs_of(psf)]
         for one in psfs:
             if one.taps.ndim != len(shape):
-                raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: both must "
-                                      "have as many")
+                cure = (f"give the last {one.taps.ndim} extents as image_shape, as calls take batches of such images"
+                        if 1 <= one.taps.ndim < len(shape) else "both must have as many")
+                raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: {cure}")
             warn_of_psf(one, shape)
         if options.get("depths") is not None:
             _check_depths(shape, psfs, options)

@@ -129,13 +129,15 @@ class Problem:
         shape = tuple(whole_numbers(image_shape, "the image's shape"))
         prepared = (kernel if isinstance(kernel, Kernel)
                     else prepared_kernel(kernel, "the kernel", len(shape), arguments.get("origin", "middle")))
+        if 1 <= prepared.taps.ndim < len(shape):
+            prepared = prepared.with_axes(len(shape))
         taps = prepared.taps
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
                                   "batch by convolume.convolve(axes=…)")
         if taps.ndim != len(shape):
-            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
-                                  "as many, of length 1 where it does not reach")
+            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give one of at "
+                                  "least one, and no more than the image has")
         image_type = readable(np.empty(0, dtype), "dtype").dtype
         if arguments.get("precision") is None:
             arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"

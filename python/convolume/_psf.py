@@ -26,6 +26,12 @@ class Kernel:
     voxels: Voxels | None
     """Voxel sizes of `taps`; None for arrays that never have any."""
 
+    def with_axes(self, dimensions: int) -> "Kernel":
+        """Returns the kernel with at least this number of axes. Missing ones come first, with one sample."""
+        missing = max(0, dimensions - self.taps.ndim)
+        origin = self.origin if isinstance(self.origin, str) else [0] * missing + list(self.origin)
+        return Kernel(self.taps.reshape((1,) * missing + self.taps.shape), origin, self.voxels)
+
 
 def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, image: Voxels | None = None) -> Kernel:
     """Returns a kernel with at most `dimensions` axes, resampled to the voxels of the image if both are known and

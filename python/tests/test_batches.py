@@ -108,3 +108,15 @@ def test_files_of_arrays_of_xarray(tmp_path):
     convolume.save(tmp_path / "a.ome.tif", array)
     read = convolume.open(tmp_path / "a.ome.tif")
     assert read.axes == "TYX" and read.spacing == (None, 0.25)
+
+
+@pytest.mark.filterwarnings("ignore::convolume.ConvolumeWarning")
+def test_planes_of_an_image_with_a_psf_of_a_plane(stack, psfs):
+    """A Deconvolver is planned for one plane. Refusing the shape of the whole image, it says so."""
+    volume, psf = stack[0, 0], psfs[0][2]
+    planned = convolume.Deconvolver(volume.shape[1:], psf, iterations=4, device="cpu")
+    np.testing.assert_array_equal(planned(volume), convolume.richardson_lucy(volume, psf, 4, device="cpu"))
+    with pytest.raises(convolume.InvalidArgument, match="give the last 2 extents as image_shape, as calls take batche"):
+        convolume.Deconvolver(volume.shape, psf, iterations=4, device="cpu")
+    with pytest.raises(convolume.InvalidArgument, match="PSF has 3 dimensions and the image 2: both must have as many"):
+        convolume.Deconvolver(volume.shape[1:], psfs[0], iterations=4, device="cpu")

@@ -468,3 +468,22 @@ def test_convolvers_choose_the_precision_as_convolve_does(random, dtype):
         assert plan.adjoint()(image).dtype == np.float64
         assert convolume.Convolver(image.shape, kernel, precision="float32", device="cpu")(image).dtype == np.float32
         assert convolume.Convolver(image.shape, kernel, dtype="float32", device="cpu")(image).dtype == np.float32
+
+
+@pytest.mark.parametrize(("taps", "options"), [
+    ((3, 4), {}), ((4,), {}), ((3, 4), {"mode": "full", "boundary": "reflect"}), ((3, 4), {"mode": "valid"}),
+    ((3, 4), {"origin": (0, 3)}), ((3, 4), {"origin": "scipy"}), ((3, 4), {"origin": "corner"}),
+    ((3, 4), {"origin": "peak"})])
+def test_convolvers_take_kernels_of_fewer_dimensions(random, taps, options):
+    image, kernel = random.random((5, 7, 8)), random.random(taps)
+    plan = convolume.Convolver(image.shape, kernel, device="cpu", **options)
+    np.testing.assert_allclose(plan(image), convolume.convolve(image, kernel, device="cpu", **options), rtol=1e-12)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(plan))(image), plan(image))
+    result = random.random(plan.output_shape)
+    assert np.vdot(plan(image), result) == pytest.approx(np.vdot(image, plan.adjoint()(result)))
+
+
+def test_kernels_of_more_or_no_dimensions_are_refused():
+    for kernel in (np.ones((3, 3)), np.float64(2)):
+        with pytest.raises(convolume.InvalidArgument, match="the image 1: give one of at least one, and no"):
+            convolume.Convolver((5,), kernel, device="cpu")
