@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions and forward models for PyTorch, with gradients of every order.
 
-``import convolume.torch`` needs PyTorch 2.4 or newer. All functions work under torch.compile, torch.func.grad and
-torch.func.vmap. Forward-mode derivatives (torch.func.jvp) are not offered. Tensors in a GPU's memory stay there: work
-is enqueued on the current CUDA stream.
+``import convolume.torch`` needs PyTorch 2.4 or newer. All functions work under torch.func.grad and torch.func.vmap, and
+under torch.compile, which needs PyTorch 2.11 to take them into one graph. Forward-mode derivatives (torch.func.jvp) are
+not offered. Tensors in a GPU's memory stay there: work is enqueued on the current CUDA stream.
 """
 
 import itertools
