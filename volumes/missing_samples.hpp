@@ -26,7 +26,7 @@ class FiniteMask : public ImageSource {
     int threads_;
 };
 
-/// What makes sums over the samples that are there results.
+/// Turns sums over the samples that are there into results.
 struct KernelWeight {
     double sum = 0;    ///< Σh of the normalized kernel
     double least = 0;  ///< least |h * m| that is more than rounding errors of the convolution

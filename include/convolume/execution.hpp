@@ -187,9 +187,10 @@ class CONVOLUME_API StopScope {
 /// Figures about one finished execution.
 struct ExecutionReport {
     double seconds = 0;
-    index_t clamped_low = 0;       ///< outputs below the integer type's range; NaN counts here
-    index_t clamped_high = 0;      ///< outputs above the integer type's range
-    index_t nonfinite_inputs = 0;  ///< inputs that are NaN or infinite, read as 0 (NanPolicy::zero)
+    index_t clamped_low = 0;   ///< outputs below the integer type's range; NaN counts here
+    index_t clamped_high = 0;  ///< outputs above the integer type's range
+    /// Inputs that are NaN or infinite: read as 0 (NanPolicy::zero), or left out (missing).
+    index_t nonfinite_inputs = 0;
 };
 
 }  // namespace convolume

@@ -69,6 +69,9 @@ def text_of(options: Mapping[str, Any]) -> str:
     """Returns options except the mode as JSON, which libraries that trace functions take as a constant."""
     given = dict(options)
     check_types({**given, "boundary": "zero"}, GradientKeywords)
+    if given.get("nan") == "missing":
+        raise InvalidArgument("nan='missing' divides by the kernel's part on finite values, for which there is no "
+                              "gradient: choose 'error', 'zero' or 'propagate'")
     name = boundary_name(given.get("boundary", "zero"))
     cval = float(given.get("cval", 0))
     refuse_unused_cval(cval, name)

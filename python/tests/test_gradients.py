@@ -108,6 +108,7 @@ def test_kernels_and_gradients_of_zeros_have_products_of_zeros():
     ((4,), (2,), {"cval": 1}, "cval is for boundary='constant'"),
     ((4,), (2,), {"boundary": "round"}, "'round' is no boundary: use one of zero,"),
     ((4,), (2,), {"boundary": "constant:3"}, "give 'constant', and the value as cval"),
+    ((4,), (2,), {"nan": "missing"}, "nan='missing' divides .* there is no gradient: choose"),
     ((4,), (2,), {"workers": "two"}, "workers is 'two': give a whole number")])
 def test_errors(shape, taps, options, sentence):
     with pytest.raises(convolume.InvalidArgument, match=sentence):
