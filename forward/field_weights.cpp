@@ -55,4 +55,20 @@ double FieldWeights::along(int axis, std::size_t k, double position) const {
     return 1;
 }
 
+Box3 FieldWeights::support(std::size_t k, const Box3& field) const {
+    Box3 box = field;
+    for (int axis = 0; axis < 3; ++axis) {
+        const std::vector<double>& places = places_[static_cast<std::size_t>(axis)];
+        const std::size_t own = of_psf_[k][static_cast<std::size_t>(axis)];
+        // A place may be too far away for an index, so it is brought into the field before.
+        const auto in_field = [&](double position) {
+            return static_cast<index_t>(std::clamp(position, static_cast<double>(field.begin[axis]),
+                                                   static_cast<double>(field.end[axis])));
+        };
+        if (own > 0) box.begin[axis] = in_field(std::floor(places[own - 1]) + 1);
+        if (own + 1 < places.size()) box.end[axis] = in_field(std::ceil(places[own + 1]));
+    }
+    return box;
+}
+
 }  // namespace convolume::forward

@@ -17,6 +17,8 @@ class FieldWeights {
     bool vary() const { return weights_of_ > 1; }
     /// Returns the weight of PSF k along one axis, at a position of the view.
     double along(int axis, std::size_t k, double position) const;
+    /// Returns the box of those voxels of `field` where PSF k has a weight.
+    Box3 support(std::size_t k, const Box3& field) const;
 
   private:
     std::array<std::vector<double>, 3> places_;       ///< ascending, along each axis

@@ -14,7 +14,7 @@
 namespace convolume {
 
 using forward::PlannedView;
-using forward::PsfConvolution;
+using forward::PsfPart;
 
 namespace {
 
@@ -75,13 +75,15 @@ void multiply(T* values, const T* factors, index_t count, int threads) {
     });
 }
 
+// Adds the rows of an array to those of another with the same extents.
 template <class T>
-void add(const T* values, T* sums, index_t count, int threads) {
-    constexpr index_t run = 1 << 16;
-    parallel_for(ceil_div(count, run), threads, [&](index_t i, int) {
-        const index_t last = std::min(count, (i + 1) * run);
+void add_rows(const ConstImageView& values, const ImageView& sums, int threads) {
+    const Shape3& shape = values.shape;
+    parallel_for(shape.z * shape.y, threads, [&](index_t i, int) {
+        const T* const from = values.row<T>(i / shape.y, i % shape.y).data();
+        T* const to = sums.row<T>(i / shape.y, i % shape.y).data();
 #pragma omp simd
-        for (index_t k = i * run; k < last; ++k) sums[k] += values[k];
+        for (index_t x = 0; x < shape.x; ++x) to[x] += from[x];
     });
 }
 
@@ -92,8 +94,8 @@ struct ForwardModel::Impl {
     template <class T>
     struct Arrays {
         T* grid;      ///< the object at the voxels of the view
-        T* weighted;  ///< the same for one of several PSFs
-        T* image;     ///< its image
+        T* weighted;  ///< a part of it for one of several PSFs
+        T* image;     ///< the image of this part, or the masked image
     };
 
     ObjectGrid object;
@@ -153,8 +155,12 @@ index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t lim
             of_thread, views[v].sampling.bytes_of_thread(static_cast<index_t>(size_of(type()))));
         const bool is_masked = given[v].mask.data != nullptr;
         hold(largest_grid, views[v].grid);
-        if (views[v].weights.vary()) hold(largest_weighted, views[v].grid);
-        if (views[v].weights.vary() || is_masked) hold(largest_image, views[v].image);
+        if (views[v].weights.vary())
+            for (const PsfPart& part : views[v].parts) {
+                hold(largest_weighted, part.grid.shape());
+                hold(largest_image, part.image.shape());
+            }
+        if (is_masked) hold(largest_image, views[v].image);
         if (is_masked) bytes = checked_add(bytes, bytes_of(views[v].image, type()));
     }
     for (const Shape3& shape : {largest_grid, largest_weighted, largest_image})
@@ -177,31 +183,30 @@ index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t lim
 void ForwardModel::Impl::plan_convolutions(const View& view, PlannedView& planned,
                                            const ForwardModelOptions& options,
                                            const EngineChoice& engines, index_t limit_of_each) {
-    for (const FieldPsf& one : view.psfs) {
+    for (const PsfPart& part : planned.parts) {
+        const FieldPsf& one = view.psfs[part.psf];
         Options convolution;
         convolution.mode = view.boundary ? Mode::same : Mode::valid;
         convolution.boundary = view.boundary.value_or(Boundary{});
         convolution.precision = options.precision;
         convolution.normalization = options.normalization;
         convolution.nan = NanPolicy::propagate;
-        convolution.max_host_bytes = limit_of_each;
         const bool in_fft_order = one.center.kind == KernelCenter::Kind::corner;
         const Volume unwrapped = in_fft_order ? unwrapped_kernel(one.psf) : Volume();
         const ConstImageView psf = in_fft_order ? unwrapped.view() : one.psf;
-        const Index3 center = center_index(in_fft_order ? KernelCenter{} : one.center, psf);
-        convolution.center = {KernelCenter::Kind::explicit_, center};
-        Box3 part{{}, planned.grid};
-        if (!view.boundary)
-            for (int a = 0; a < 3; ++a) {
-                part.begin[a] = planned.margins.before[a] - (psf.shape[a] - 1 - center[a]);
-                part.end[a] = part.begin[a] + view.image[a] + psf.shape[a] - 1;
-            }
+        convolution.center = {KernelCenter::Kind::explicit_, forward::center_of(one)};
+        // A convolver counts its input and output, which are arrays of the caller and workspaces.
+        const index_t arrays =
+            bytes_of(part.grid.shape(), type()) + bytes_of(part.image.shape(), type());
+        convolution.max_host_bytes = checked_add(limit_of_each, arrays);
         const auto convolver = [&](Operation operation) {
             convolution.operation = operation;
-            return Convolver(part.shape(), psf, convolution, engines, type(), type());
+            Convolver planned_one(part.grid.shape(), psf, convolution, engines, type(), type());
+            host_bytes += std::max<index_t>(0, planned_one.plan().chosen.host_bytes - arrays);
+            return planned_one;
         };
-        planned.psfs.push_back(
-            {convolver(Operation::convolve), convolver(Operation::adjoint), part});
+        Convolver blur = convolver(Operation::convolve);
+        planned.psfs.push_back({std::move(blur), convolver(Operation::adjoint)});
     }
 }
 
@@ -230,11 +235,12 @@ void ForwardModel::Impl::record(const PlannedView& view, const T* from, T* to,
         view.psfs[0].blur.execute(view_of(sampled, view.grid), target, context);
     } else {
         std::fill_n(to, pixels, T{0});
-        for (std::size_t k = 0; k < view.psfs.size(); ++k) {
-            view.weigh(k, sampled, work.weighted, false, threads);
-            view.psfs[k].blur.execute(subview(view_of(work.weighted, view.grid), view.psfs[k].part),
-                                      view_of(work.image, view.image), context);
-            add(work.image, to, pixels, threads);
+        for (std::size_t k = 0; k < view.parts.size(); ++k) {
+            const PsfPart& part = view.parts[k];
+            const ImageView blurred = view_of(work.image, part.image.shape());
+            view.weigh(part, sampled, work.weighted, false, threads);
+            view.psfs[k].blur.execute(view_of(work.weighted, part.grid.shape()), blurred, context);
+            add_rows<T>(blurred, subview(target, part.image), threads);
         }
     }
     if (view.mask.shape() != Shape3{}) multiply(to, view.mask.elements<T>(), pixels, threads);
@@ -255,12 +261,11 @@ void ForwardModel::Impl::add_back(const PlannedView& view, const T* from, T* to,
         view.psfs[0].back.execute(source, view_of(work.grid, view.grid), context);
     } else {
         std::fill_n(work.grid, voxels, T{0});
-        for (std::size_t k = 0; k < view.psfs.size(); ++k) {
-            const Box3& part = view.psfs[k].part;
-            if (part.shape() != view.grid) std::fill_n(work.weighted, voxels, T{0});
-            view.psfs[k].back.execute(source, subview(view_of(work.weighted, view.grid), part),
-                                      context);
-            view.weigh(k, work.weighted, work.grid, true, threads);
+        for (std::size_t k = 0; k < view.parts.size(); ++k) {
+            const PsfPart& part = view.parts[k];
+            view.psfs[k].back.execute(subview(source, part.image),
+                                      view_of(work.weighted, part.grid.shape()), context);
+            view.weigh(part, work.weighted, work.grid, true, threads);
         }
     }
     view.sampling.add_back(work.grid, to, threads);
@@ -278,22 +283,13 @@ ForwardModel::ForwardModel(const ObjectGrid& object, const std::vector<View>& vi
     for (std::size_t v = 0; v < views.size(); ++v) {
         forward::check_view(views[v], v);
         impl_->views.emplace_back(views[v], object, v);
-        convolutions += 2 * static_cast<index_t>(views[v].psfs.size());
+        convolutions += 2 * static_cast<index_t>(impl_->views[v].parts.size());
     }
     const index_t limit = host_limit_bytes(options.max_host_bytes);
     const index_t own = impl_->host_bytes = impl_->allocate(views, limit);
-    for (std::size_t v = 0; v < views.size(); ++v) {
-        PlannedView& planned = impl_->views[v];
-        // A convolver counts its input and output, which are arrays of the caller and workspaces.
-        const index_t arrays =
-            bytes_of(planned.grid, impl_->type()) + bytes_of(planned.image, impl_->type());
-        impl_->plan_convolutions(views[v], planned, options, engines,
-                                 (limit - own) / convolutions + arrays);
-        for (const PsfConvolution& one : planned.psfs)
-            for (const Convolver* convolver : {&one.blur, &one.back})
-                impl_->host_bytes +=
-                    std::max<index_t>(0, convolver->plan().chosen.host_bytes - arrays);
-    }
+    for (std::size_t v = 0; v < views.size(); ++v)
+        impl_->plan_convolutions(views[v], impl_->views[v], options, engines,
+                                 (limit - own) / convolutions);
 }
 
 ForwardModel::~ForwardModel() = default;

@@ -12,13 +12,16 @@ std::string name_of(std::size_t view) {
     return message("view ", view + 1);
 }
 
+Index3 center_of(const FieldPsf& psf) {
+    const bool in_fft_order = psf.center.kind == KernelCenter::Kind::corner;
+    return center_index(in_fft_order ? KernelCenter{} : psf.center, psf.psf);
+}
+
 Margins margins_of(const View& view) {
     Margins margins;
     if (view.boundary) return margins;
     for (const FieldPsf& one : view.psfs) {
-        const Index3 center = one.center.kind == KernelCenter::Kind::corner
-                                  ? center_index({}, one.psf)
-                                  : center_index(one.center, one.psf);
+        const Index3 center = center_of(one);
         for (int a = 0; a < 3; ++a) {
             margins.before[a] = std::max(margins.before[a], one.psf.shape[a] - 1 - center[a]);
             margins.behind[a] = std::max(margins.behind[a], center[a]);
@@ -72,21 +75,58 @@ PlannedView::PlannedView(const View& view, const ObjectGrid& object, std::size_t
       margins(margins_of(view)),
       grid(grid_of(view, margins)),
       sampling(object.shape, grid, map_of(view, object, margins)),
-      weights(view.psfs, name_of(number)) {}
+      weights(view.psfs, name_of(number)) {
+    for (std::size_t k = 0; k < view.psfs.size(); ++k) add_part(k, view);
+}
+
+void PlannedView::add_part(std::size_t k, const View& view) {
+    Box3 field;  // voxels of the grid, counted from the first of the recording
+    for (int a = 0; a < 3; ++a) {
+        field.begin[a] = -margins.before[a];
+        field.end[a] = image[a] + margins.behind[a];
+    }
+    const Box3 light = weights.support(k, field);
+    if (light.empty()) return;
+    const Index3 center = center_of(view.psfs[k]);
+    PsfPart part{k, {}, {}};
+    for (int a = 0; a < 3; ++a) {
+        const index_t before = center[a], behind = view.psfs[k].psf.shape[a] - 1 - center[a];
+        if (!view.boundary) {
+            part.image.begin[a] = std::max<index_t>(0, light.begin[a] - before);
+            part.image.end[a] = std::min(image[a], light.end[a] + behind);
+            // A valid convolution reads as much more than it returns as the PSF is large.
+            part.grid.begin[a] = margins.before[a] + part.image.begin[a] - behind;
+            part.grid.end[a] = margins.before[a] + part.image.end[a] + before;
+        } else if (view.boundary->kind == BoundaryKind::wrap) {
+            part.grid.end[a] = part.image.end[a] = image[a];
+        } else {
+            // An edge of the part inside the recording is so far from the light that the boundary
+            // continues zeros there.
+            const index_t reach = std::max(before, behind) + 1;
+            part.grid.begin[a] = part.image.begin[a] = std::max<index_t>(0, light.begin[a] - reach);
+            part.grid.end[a] = part.image.end[a] = std::min(image[a], light.end[a] + reach);
+        }
+    }
+    if (!part.image.empty()) parts.push_back(part);
+}
 
 template <class T>
-void PlannedView::weigh(std::size_t k, const T* from, T* to, bool adds, int threads) const {
-    std::vector<double> of_columns(static_cast<std::size_t>(grid.x));
-    for (index_t x = 0; x < grid.x; ++x)
-        of_columns[static_cast<std::size_t>(x)] =
-            weights.along(2, k, static_cast<double>(x - margins.before.x));
-    parallel_for(grid.z * grid.y, threads, [&](index_t i, int) {
-        const double of_row =
-            weights.along(0, k, static_cast<double>(i / grid.y - margins.before.z)) *
-            weights.along(1, k, static_cast<double>(i % grid.y - margins.before.y));
-        const T* const in = from + i * grid.x;
-        T* const out = to + i * grid.x;
-        for (index_t x = 0; x < grid.x; ++x) {
+void PlannedView::weigh(const PsfPart& part, const T* from, T* to, bool adds, int threads) const {
+    const Shape3 extents = part.grid.shape();
+    const Index3& first = part.grid.begin;
+    const auto weight = [&](int axis, index_t index) {
+        return weights.along(axis, part.psf, static_cast<double>(index - margins.before[axis]));
+    };
+    std::vector<double> of_columns(static_cast<std::size_t>(extents.x));
+    for (index_t x = 0; x < extents.x; ++x)
+        of_columns[static_cast<std::size_t>(x)] = weight(2, first.x + x);
+    parallel_for(extents.z * extents.y, threads, [&](index_t i, int) {
+        const index_t z = first.z + i / extents.y, y = first.y + i % extents.y;
+        const double of_row = weight(0, z) * weight(1, y);
+        const index_t in_grid = (z * grid.y + y) * grid.x + first.x, in_part = i * extents.x;
+        const T* const in = from + (adds ? in_part : in_grid);
+        T* const out = to + (adds ? in_grid : in_part);
+        for (index_t x = 0; x < extents.x; ++x) {
             const auto value = static_cast<T>(of_row * of_columns[static_cast<std::size_t>(x)] *
                                               static_cast<double>(in[x]));
             out[x] = adds ? out[x] + value : value;
@@ -94,7 +134,7 @@ void PlannedView::weigh(std::size_t k, const T* from, T* to, bool adds, int thre
     });
 }
 
-template void PlannedView::weigh(std::size_t, const float*, float*, bool, int) const;
-template void PlannedView::weigh(std::size_t, const double*, double*, bool, int) const;
+template void PlannedView::weigh(const PsfPart&, const float*, float*, bool, int) const;
+template void PlannedView::weigh(const PsfPart&, const double*, double*, bool, int) const;
 
 }  // namespace convolume::forward

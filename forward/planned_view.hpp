@@ -23,22 +23,32 @@ struct Margins {
 };
 Margins margins_of(const View& view);
 
+/// Returns the index of the sample of a PSF that shifts nothing, also of one in FFT order, as if
+/// its samples were in the usual order.
+Index3 center_of(const FieldPsf& psf);
+
 /// Throws InvalidArgument unless extents, boundary and mask of a view can be used.
 void check_view(const View& view, std::size_t number);
 
-/// The convolutions with one PSF, and the part of the view's grid that they read.
+/// Where the light that a PSF blurs comes from and goes to: boxes of the view's grid and image.
+struct PsfPart {
+    std::size_t psf;
+    Box3 grid, image;
+};
+
+/// The convolution with a PSF from its part of the grid to its part of the image, and the adjoint.
 struct PsfConvolution {
     Convolver blur, back;
-    Box3 part;
 };
 
 /// One view, whose grid is its recording with margins.
 struct PlannedView {
     PlannedView(const View& view, const ObjectGrid& object, std::size_t number);
 
-    /// Multiplies the voxels of the grid by the weights of PSF k.
+    /// Writes the voxels of a part of the grid, times the weights of its PSF, to an array with the
+    /// extents of the part, or, if `adds`, adds such an array, times the weights, to the grid.
     template <class T>
-    void weigh(std::size_t k, const T* from, T* to, bool adds, int threads) const;
+    void weigh(const PsfPart& part, const T* from, T* to, bool adds, int threads) const;
 
     Shape3 image;
     Margins margins;
@@ -46,7 +56,11 @@ struct PlannedView {
     ViewSampling sampling;
     FieldWeights weights;
     Volume mask;
-    std::vector<PsfConvolution> psfs;
+    std::vector<PsfPart> parts;        ///< of the PSFs that have a weight anywhere
+    std::vector<PsfConvolution> psfs;  ///< one for each part
+
+  private:
+    void add_part(std::size_t k, const View& view);
 };
 
 }  // namespace convolume::forward
