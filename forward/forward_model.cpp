@@ -184,24 +184,15 @@ void ForwardModel::Impl::plan_convolutions(const View& view, PlannedView& planne
                                            const ForwardModelOptions& options,
                                            const EngineChoice& engines, index_t limit_of_each) {
     for (const PsfPart& part : planned.parts) {
-        const FieldPsf& one = view.psfs[part.psf];
-        Options convolution;
-        convolution.mode = view.boundary ? Mode::same : Mode::valid;
-        convolution.boundary = view.boundary.value_or(Boundary{});
-        convolution.precision = options.precision;
-        convolution.normalization = options.normalization;
-        convolution.nan = NanPolicy::propagate;
-        const bool in_fft_order = one.center.kind == KernelCenter::Kind::corner;
-        const Volume unwrapped = in_fft_order ? unwrapped_kernel(one.psf) : Volume();
-        const ConstImageView psf = in_fft_order ? unwrapped.view() : one.psf;
-        convolution.center = {KernelCenter::Kind::explicit_, forward::center_of(one)};
+        forward::PsfTaps taps(view, part.psf, options);
         // A convolver counts its input and output, which are arrays of the caller and workspaces.
         const index_t arrays =
             bytes_of(part.grid.shape(), type()) + bytes_of(part.image.shape(), type());
-        convolution.max_host_bytes = checked_add(limit_of_each, arrays);
+        taps.convolution.max_host_bytes = checked_add(limit_of_each, arrays);
         const auto convolver = [&](Operation operation) {
-            convolution.operation = operation;
-            Convolver planned_one(part.grid.shape(), psf, convolution, engines, type(), type());
+            taps.convolution.operation = operation;
+            Convolver planned_one(part.grid.shape(), taps.psf, taps.convolution, engines, type(),
+                                  type());
             host_bytes += std::max<index_t>(0, planned_one.plan().chosen.host_bytes - arrays);
             return planned_one;
         };

@@ -70,6 +70,21 @@ VoxelMap map_of(const View& view, const ObjectGrid& object, const Margins& margi
 
 }  // namespace
 
+PsfTaps::PsfTaps(const View& view, std::size_t number, const ForwardModelOptions& options)
+    : psf(view.psfs[number].psf) {
+    const FieldPsf& one = view.psfs[number];
+    if (one.center.kind == KernelCenter::Kind::corner) {
+        unwrapped = unwrapped_kernel(one.psf);
+        psf = unwrapped.view();
+    }
+    convolution.mode = view.boundary ? Mode::same : Mode::valid;
+    convolution.boundary = view.boundary.value_or(Boundary{});
+    convolution.precision = options.precision;
+    convolution.normalization = options.normalization;
+    convolution.nan = NanPolicy::propagate;
+    convolution.center = {KernelCenter::Kind::explicit_, center_of(one)};
+}
+
 PlannedView::PlannedView(const View& view, const ObjectGrid& object, std::size_t number)
     : image(view.image),
       margins(margins_of(view)),
@@ -110,20 +125,26 @@ void PlannedView::add_part(std::size_t k, const View& view) {
     if (!part.image.empty()) parts.push_back(part);
 }
 
+std::vector<double> PlannedView::weights_along(const PsfPart& part, int axis) const {
+    std::vector<double> found;
+    for (index_t i = part.grid.begin[axis]; i < part.grid.end[axis]; ++i)
+        found.push_back(
+            weights.along(axis, part.psf, static_cast<double>(i - margins.before[axis])));
+    return found;
+}
+
 template <class T>
 void PlannedView::weigh(const PsfPart& part, const T* from, T* to, bool adds, int threads) const {
     const Shape3 extents = part.grid.shape();
     const Index3& first = part.grid.begin;
-    const auto weight = [&](int axis, index_t index) {
-        return weights.along(axis, part.psf, static_cast<double>(index - margins.before[axis]));
-    };
-    std::vector<double> of_columns(static_cast<std::size_t>(extents.x));
-    for (index_t x = 0; x < extents.x; ++x)
-        of_columns[static_cast<std::size_t>(x)] = weight(2, first.x + x);
+    const std::vector<double> of_planes = weights_along(part, 0), of_rows = weights_along(part, 1),
+                              of_columns = weights_along(part, 2);
     parallel_for(extents.z * extents.y, threads, [&](index_t i, int) {
-        const index_t z = first.z + i / extents.y, y = first.y + i % extents.y;
-        const double of_row = weight(0, z) * weight(1, y);
-        const index_t in_grid = (z * grid.y + y) * grid.x + first.x, in_part = i * extents.x;
+        const index_t z = i / extents.y, y = i % extents.y;
+        const double of_row =
+            of_planes[static_cast<std::size_t>(z)] * of_rows[static_cast<std::size_t>(y)];
+        const index_t in_grid = ((first.z + z) * grid.y + first.y + y) * grid.x + first.x;
+        const index_t in_part = i * extents.x;
         const T* const in = from + (adds ? in_part : in_grid);
         T* const out = to + (adds ? in_grid : in_part);
         for (index_t x = 0; x < extents.x; ++x) {

@@ -36,6 +36,15 @@ struct PsfPart {
     Box3 grid, image;
 };
 
+/// A PSF as convolvers take it, and their options.
+struct PsfTaps {
+    PsfTaps(const View& view, std::size_t psf, const ForwardModelOptions& options);
+
+    Volume unwrapped;  ///< samples in the usual order, if those of the caller are in FFT order
+    ConstImageView psf;
+    Options convolution;
+};
+
 /// The convolution with a PSF from its part of the grid to its part of the image, and the adjoint.
 struct PsfConvolution {
     Convolver blur, back;
@@ -45,6 +54,8 @@ struct PsfConvolution {
 struct PlannedView {
     PlannedView(const View& view, const ObjectGrid& object, std::size_t number);
 
+    /// Returns the weights of the PSF of a part along an axis, one for each index in the grid.
+    std::vector<double> weights_along(const PsfPart& part, int axis) const;
     /// Writes the voxels of a part of the grid, times the weights of its PSF, to an array with the
     /// extents of the part, or, if `adds`, adds such an array, times the weights, to the grid.
     template <class T>

@@ -8,6 +8,7 @@
 #include "convolume/shape.hpp"
 #include "convolume/voxel_map.hpp"
 #include "forward/plane_sampling.hpp"
+#include "forward/voxel_loops.hpp"
 
 namespace convolume::forward {
 
@@ -19,6 +20,9 @@ class ViewSampling {
 
     /// Whether the grid is the object.
     bool is_identity() const { return is_shift_ && grid_ == object_ && shift_ == Index3{}; }
+
+    /// Returns the numbers with which a GPU computes the same.
+    SamplingNumbers numbers() const;
 
     /// Fills the grid.
     template <class T>

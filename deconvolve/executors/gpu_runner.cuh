@@ -79,6 +79,9 @@ struct DeviceChoice final : GpuChoice {
 // Functions of DeviceDeconvolution that other sources define.
 std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
+std::unique_ptr<Runner> make_view_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
+                                         const ObjectGrid& object, const std::vector<View>& views,
+                                         const ViewScales& scales);
 std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
 /// Base of runners on GPUs.

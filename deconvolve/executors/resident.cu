@@ -7,7 +7,7 @@
 
 #include "convolume/device_convolver.hpp"
 #include "deconvolve/executors/array_executor.hpp"
-#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/device_array_memory.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
 #include "deconvolve/executors/slabs.cuh"
@@ -16,24 +16,15 @@
 // Runners whose arrays stay in the memory of GPUs.
 namespace convolume::deconvolve {
 
-class DeviceArrays : public DeviceLoops {
+class DeviceArrays : public DeviceArrayMemory {
   public:
     /// `device` is current. The convolvers are kept by reference; `unmatched` may be null.
     DeviceArrays(int device, const DeconvolutionProblem& problem, DeviceConvolver& blur,
                  DeviceConvolver& back, int threads, DeviceConvolver* unmatched)
-        : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
-        const auto bytes = [](const Shape3& shape) {
-            return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
-        };
-        const ArrayCounts counts = array_counts(problem);
-        for (int i = 0; i < counts.object; ++i)
-            objects_.emplace_back(device, bytes(problem.object), "the arrays of a deconvolution");
-        for (int i = 0; i < counts.image; ++i)
-            images_.emplace_back(device, bytes(problem.image), "the arrays of a deconvolution");
-    }
-
-    float* object(int i) const { return objects_[static_cast<std::size_t>(i)].as<float>(); }
-    float* image(int i) const { return images_[static_cast<std::size_t>(i)].as<float>(); }
+        : DeviceArrayMemory(device, problem, threads),
+          blur_(blur),
+          back_(back),
+          unmatched_(unmatched) {}
 
     void blur(const float* object, float* image) { blur_.execute(object, image, stream()); }
     void blur_back(const float* image, float* object) { back_.execute(image, object, stream()); }
@@ -45,8 +36,6 @@ class DeviceArrays : public DeviceLoops {
     DeviceConvolver& blur_;
     DeviceConvolver& back_;
     DeviceConvolver* unmatched_;
-    std::vector<gpu::DeviceMemory> objects_;
-    std::vector<gpu::DeviceMemory> images_;
 };
 
 namespace {
@@ -235,4 +224,5 @@ constexpr convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve =
     convolume::deconvolve::make_array_slab_runner,
     convolume::deconvolve::make_array_runner,
     convolume::deconvolve::make_walk_runner,
+    convolume::deconvolve::make_view_runner,
     convolume::deconvolve::make_device_images};

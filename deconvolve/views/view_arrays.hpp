@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The arrays of a deconvolution of several views, around a forward model. An array of pixels holds
-// the images of all views, one after the other.
+// The convolutions of a deconvolution of several views, around a forward model. An array of pixels
+// holds the images of all views, one after the other.
 
-#include <vector>
+#include <utility>
 
-#include "convolume/forward_model.hpp"
-#include "deconvolve/executors/host_arrays.hpp"
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/error.hpp"
+#include "deconvolve/functors.hpp"
+#include "deconvolve/views/view_scales.hpp"
 
 namespace convolume::deconvolve {
 
-/// Factor and constant that bring the model of a view to the units which all views share:
-/// factor · A x + constant.
-struct ViewScale {
-    float factor = 1, constant = 0;
+/// Writes pixels in the units of a scale.
+struct ScaledPixels {
+    const float* from;
+    float* to;
+    ViewScale scale;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        to[i] = scale.factor * from[i] + scale.constant;
+    }
 };
 
-class ViewArrays : public HostLoops {
+/// Completes arrays for an ArrayExecutor. Beside loops and arrays, the class `Views` offers
+///
+/// - voxels(): number of the object's voxels
+/// - record(view, object, image), add_back(view, image, object): those of a forward model
+/// - scaled_image(): memory for the image of any view
+template <class Views>
+class ViewArrays final : public Views {
   public:
-    /// The model is kept by reference.
-    ViewArrays(const DeconvolutionProblem& problem, const ForwardModel& model, int threads)
-        : HostLoops(problem, threads), model_(model), scales_(model.views()) {
-        for (std::size_t v = 0; v < model.views(); ++v) {
-            firsts_.push_back(pixels_);
-            pixels_ += element_count(model.image(v));
-        }
-    }
-
-    /// Returns the number of the first pixel of a view.
-    index_t first(std::size_t view) const { return firsts_[view]; }
-    /// Sets the scale of a view.
-    void set_scale(std::size_t view, const ViewScale& scale) { scales_[view] = scale; }
+    /// The scales are kept by reference. Other arguments are those of Views.
+    template <class... Arguments>
+    explicit ViewArrays(const ViewScales& scales, Arguments&&... arguments)
+        : Views(std::forward<Arguments>(arguments)...), scales_(scales) {}
 
     void blur(const float* object, float* image) {
-        for (std::size_t v = 0; v < model_.views(); ++v) {
-            float* const of_view = image + firsts_[v];
-            model_.record(v, view_of(object, model_.object().shape),
-                          view_of(of_view, model_.image(v)), context());
-            if (scales_[v].factor != 1 || scales_[v].constant != 0)
-                for_each(element_count(model_.image(v)), Scaling{of_view, of_view, scales_[v]});
+        for (std::size_t v = 0; v < scales_.views(); ++v) {
+            float* const of_view = image + scales_.first(v);
+            this->record(v, object, of_view);
+            const ViewScale& scale = scales_.scale(v);
+            if (scale.factor != 1 || scale.constant != 0)
+                this->for_each(scales_.count(v), ScaledPixels{of_view, of_view, scale});
         }
     }
     void blur_back(const float* image, float* object) {
-        for_each(element_count(model_.object().shape), ConstantFill{object, 0});
-        for (std::size_t v = 0; v < model_.views(); ++v) {
-            const float* of_view = image + firsts_[v];
-            const Shape3& shape = model_.image(v);
-            if (scales_[v].factor != 1) {
-                scaled_.resize(static_cast<std::size_t>(element_count(shape)));
-                for_each(element_count(shape),
-                         Scaling{of_view, scaled_.data(), {scales_[v].factor, 0}});
-                of_view = scaled_.data();
+        this->for_each(this->voxels(), ConstantFill{object, 0});
+        for (std::size_t v = 0; v < scales_.views(); ++v) {
+            const float* of_view = image + scales_.first(v);
+            const float factor = scales_.scale(v).factor;
+            if (factor != 1) {
+                float* const scaled = this->scaled_image();
+                this->for_each(scales_.count(v), ScaledPixels{of_view, scaled, {factor, 0}});
+                of_view = scaled;
             }
-            model_.add_back(v, view_of(of_view, shape), view_of(object, model_.object().shape),
-                            context());
+            this->add_back(v, of_view, object);
         }
     }
     void back_project_unmatched(const float*, float*) {
@@ -61,18 +62,7 @@ class ViewArrays : public HostLoops {
     }
 
   private:
-    struct Scaling {
-        const float* from;
-        float* to;
-        ViewScale scale;
-        void operator()(index_t i) const { to[i] = scale.factor * from[i] + scale.constant; }
-    };
-
-    const ForwardModel& model_;
-    std::vector<ViewScale> scales_;
-    std::vector<index_t> firsts_;
-    index_t pixels_ = 0;
-    std::vector<float> scaled_;  ///< image of a view whose factor is not 1
+    const ViewScales& scales_;
 };
 
 }  // namespace convolume::deconvolve

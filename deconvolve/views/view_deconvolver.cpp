@@ -9,15 +9,51 @@
 #include "core/threads.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
 #include "deconvolve/loop.hpp"
+#include "deconvolve/placement.hpp"
 #include "deconvolve/sufficient_limit.hpp"
+#include "deconvolve/views/view_arrays.hpp"
 #include "deconvolve/views/view_images.hpp"
 
 namespace convolume {
 
+namespace deconvolve {
+
+// Views whose arrays are in host memory.
+class HostViews : public HostLoops {
+  public:
+    /// The model is kept by reference. Images have at most `pixels` pixels.
+    HostViews(const DeconvolutionProblem& problem, const ForwardModel& model, index_t pixels,
+              int threads)
+        : HostLoops(problem, threads), model_(model), pixels_(pixels) {}
+
+    index_t voxels() const { return element_count(model_.object().shape); }
+    float* scaled_image() {
+        scaled_.resize(static_cast<std::size_t>(pixels_));
+        return scaled_.data();
+    }
+    void record(std::size_t view, const float* object, float* image) const {
+        model_.record(view, view_of(object, model_.object().shape),
+                      view_of(image, model_.image(view)), context());
+    }
+    void add_back(std::size_t view, const float* image, float* object) const {
+        model_.add_back(view, view_of(image, model_.image(view)),
+                        view_of(object, model_.object().shape), context());
+    }
+
+  private:
+    const ForwardModel& model_;
+    index_t pixels_;
+    std::vector<float> scaled_;  ///< made when a view needs it
+};
+
+}  // namespace deconvolve
+
 namespace {
 
 using deconvolve::DeconvolutionProblem;
+using deconvolve::HostViews;
 using deconvolve::ViewProblem;
 
 // Returns the options of all views together.
@@ -85,15 +121,23 @@ ViewProblem problem_of(const View& view, const DeconvolveOptions& common, const 
 struct ViewDeconvolver::Impl {
     DeconvolutionProblem problem;
     std::vector<ViewProblem> views;
-    std::optional<ForwardModel> model;
+    std::optional<deconvolve::ViewScales> scales;
+    ObjectGrid object;
     DeconvolvePlan plan;
     int threads = 1;
-    std::optional<deconvolve::ViewArrays> arrays;
+    /// All arrays in the memory of a GPU; null: they are in host memory, with the model below.
+    std::unique_ptr<deconvolve::Runner> on_gpu;
+    std::optional<ForwardModel> model;
+    std::optional<deconvolve::ViewArrays<HostViews>> arrays;
     std::mutex execution_mutex;
 
     void resolve(const Shape3& result, const std::vector<View>& given,
                  const DeconvolveOptions& common, const std::vector<ViewLevels>& levels);
     void make_model(std::vector<View> given, const EngineChoice& engines);
+    bool place_on_gpu(const std::vector<View>& given, const EngineChoice& engines);
+    void place_on_host(const std::vector<View>& given, const EngineChoice& engines);
+    DeconvolveReport iterate(deconvolve::ViewImages& images, const DeconvolveRun& run,
+                             const ExecutionContext& context);
 };
 
 // Makes the problem of all views, with the object of the model, and that of each view.
@@ -136,25 +180,14 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
             one.psf = taps.emplace_back(std::move(resolved.psf)).view();
         }
     }
-    const ObjectGrid object = object_grid(problem.image, given);
+    object = object_grid(problem.image, given);
     problem.object = object.shape;
     problem.image_at = object.result_at;
     // The caller's images and result, and the weights of pixels while they are made.
     const index_t images =
         checked_add(checked_multiply(2, problem.pixels()), element_count(problem.image));
-    const index_t own = checked_add(deconvolve::array_bytes(problem),
-                                    checked_multiply(images, static_cast<index_t>(sizeof(float))));
-    ForwardModelOptions options;
-    const index_t limit = host_limit_bytes(problem.options.max_host_bytes);
-    if (own >= limit)
-        throw OutOfMemory(message("the deconvolution's arrays and images take ", format_bytes(own),
-                                  ", but the limit is ", format_bytes(limit)));
-    options.max_host_bytes = limit - own;
-    model.emplace(object, given, options, engines);
-    plan.object = object.shape;
-    plan.array_bytes = deconvolve::array_bytes(problem);
-    plan.host_bytes = own + model->host_bytes();
-    plan.engines = model->engines();
+    plan.host_bytes = checked_multiply(images, static_cast<index_t>(sizeof(float)));
+    if (!place_on_gpu(given, engines)) place_on_host(given, engines);
     for (ViewProblem& one : views) {
         try {
             one.problem.dark_level = deconvolve::DarkLevel::make(one.problem, threads);
@@ -163,6 +196,55 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
         }
         one.problem.release_taps();
     }
+}
+
+// Returns false if there is no GPU that can be used, or if its memory does not hold the arrays.
+bool ViewDeconvolver::Impl::place_on_gpu(const std::vector<View>& given,
+                                         const EngineChoice& engines) {
+    const deconvolve::DeviceDeconvolution* const device = deconvolve::device_deconvolution();
+    if (device == nullptr || engines.device == EngineChoice::Device::cpu ||
+        !gpu_unavailable().empty())
+        return false;
+    try {
+        on_gpu = device->views_on_one(problem, *device->choose(engines, nullptr), object, given,
+                                      *scales);
+    } catch (const OutOfMemory& error) {
+        plan.why_not_on_device = error.what();
+        return false;
+    }
+    const index_t images = plan.host_bytes;
+    plan = on_gpu->plan();
+    plan.host_bytes = images;
+    return true;
+}
+
+void ViewDeconvolver::Impl::place_on_host(const std::vector<View>& given,
+                                          const EngineChoice& engines) {
+    const index_t own = checked_add(deconvolve::array_bytes(problem), plan.host_bytes);
+    const index_t limit = host_limit_bytes(problem.options.max_host_bytes);
+    if (own >= limit)
+        throw OutOfMemory(message("the deconvolution's arrays and images take ", format_bytes(own),
+                                  ", but the limit is ", format_bytes(limit)));
+    ForwardModelOptions options;
+    options.max_host_bytes = limit - own;
+    model.emplace(object, given, options, engines);
+    plan.object = object.shape;
+    plan.array_bytes = deconvolve::array_bytes(problem);
+    plan.host_bytes = own + model->host_bytes();
+    plan.engines = model->engines();
+}
+
+DeconvolveReport ViewDeconvolver::Impl::iterate(deconvolve::ViewImages& images,
+                                                const DeconvolveRun& run,
+                                                const ExecutionContext& context) {
+    if (on_gpu) return on_gpu->execute(problem, images, context, run);
+    if (!arrays) {
+        const PhaseTimer timer(context.timeline, Phase::allocate);
+        arrays.emplace(*scales, problem, *model, scales->largest(), threads);
+    }
+    arrays->use(context);
+    deconvolve::ArrayExecutor<deconvolve::ViewArrays<HostViews>> executor(*arrays, problem);
+    return deconvolve::run(executor, problem, images, context, run, -1);
 }
 
 ViewDeconvolver::ViewDeconvolver(const Shape3& result, const std::vector<View>& views,
@@ -178,6 +260,7 @@ ViewDeconvolver::ViewDeconvolver(const Shape3& result, const std::vector<View>& 
     impl_ = deconvolve::make_within_limits(result, common, [&](const DeconvolveOptions& chosen) {
         auto made = std::make_unique<Impl>();
         made->threads = thread_count(engines.threads);
+        made->scales.emplace(views);
         made->resolve(result, views, chosen, levels);
         made->make_model(views, engines);
         return made;
@@ -192,7 +275,7 @@ DeconvolvePlan ViewDeconvolver::plan() const {
     return impl_->plan;
 }
 const ObjectGrid& ViewDeconvolver::object() const {
-    return impl_->model->object();
+    return impl_->object;
 }
 
 std::vector<DeconvolveReport> ViewDeconvolver::execute(const std::vector<ConstImageView>& images,
@@ -220,15 +303,8 @@ std::vector<DeconvolveReport> ViewDeconvolver::execute(const std::vector<ConstIm
             "pixel_weights and uncertainty out");
     deconvolve::check_start(impl.problem, run.start);
     const std::lock_guard lock(impl.execution_mutex);
-    if (!impl.arrays) {
-        const PhaseTimer timer(context.timeline, Phase::allocate);
-        impl.arrays.emplace(impl.problem, *impl.model, impl.threads);
-    }
-    impl.arrays->use(context);
-    deconvolve::ArrayExecutor<deconvolve::ViewArrays> executor(*impl.arrays, impl.problem);
-    deconvolve::ViewImages all(impl.views, images, result, *impl.arrays);
-    const DeconvolveReport together =
-        deconvolve::run(executor, impl.problem, all, context, run, -1);
+    deconvolve::ViewImages all(impl.views, images, result, *impl.scales);
+    const DeconvolveReport together = impl.iterate(all, run, context);
     std::vector<DeconvolveReport> reports;
     for (const deconvolve::LoadedImage& found : all.found()) {
         DeconvolveReport& report = reports.emplace_back(together);

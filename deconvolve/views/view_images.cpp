@@ -133,10 +133,10 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
         const LoadedImage& found = found_[v];
         const double factor = found.photons.gain / first.gain;
         const double background = factor * (found.background - found.photons.offset);
-        arrays_.set_scale(v, {static_cast<float>(factor * views_[v].light),
+        scales_.set_scale(v, {static_cast<float>(factor * views_[v].light),
                               static_cast<float>(background - all.background)});
         const DeconvolutionProblem known = with_levels(views_[v].problem, found);
-        PixelsOfView pixels(executor, &executor, arrays_.first(v), factor, found.photons.offset);
+        PixelsOfView pixels(executor, &executor, scales_.first(v), factor, found.photons.offset);
         HostImages(images_[v], {}).load(pixels, known, row);
         // Views count by their numbers of pixels.
         const double share = static_cast<double>(element_count(views_[v].problem.image)) /
@@ -162,7 +162,7 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
         const index_t count = element_count(weights[v].shape());
         std::transform(values, values + count, values,
                        [largest](float weight) { return weight / largest; });
-        executor.write_pixel_weights(values, arrays_.first(v), count);
+        executor.write_pixel_weights(values, scales_.first(v), count);
     }
     return all;
 }

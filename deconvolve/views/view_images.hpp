@@ -8,7 +8,7 @@
 
 #include "convolume/view_deconvolver.hpp"
 #include "deconvolve/caller_images.hpp"
-#include "deconvolve/views/view_arrays.hpp"
+#include "deconvolve/views/view_scales.hpp"
 
 namespace convolume::deconvolve {
 
@@ -25,8 +25,8 @@ class ViewImages final : public CallerImages {
   public:
     /// All arguments are kept by reference.
     ViewImages(const std::vector<ViewProblem>& views, const std::vector<ConstImageView>& images,
-               const ImageView& result, ViewArrays& arrays)
-        : views_(views), images_(images), result_(result), arrays_(arrays) {}
+               const ImageView& result, ViewScales& scales)
+        : views_(views), images_(images), result_(result), scales_(scales) {}
 
     LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
                      const TimelineRow& row) override;
@@ -40,7 +40,7 @@ class ViewImages final : public CallerImages {
     const std::vector<ViewProblem>& views_;
     const std::vector<ConstImageView>& images_;
     ImageView result_;
-    ViewArrays& arrays_;
+    ViewScales& scales_;
     std::vector<LoadedImage> found_;
 };
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "forward/device_model.hpp"
+#include "forward/voxel_loops.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/grid.cuh"
+
+namespace convolume::forward {
+
+namespace {
+
+constexpr int warp = 32;
+
+// Calls functor(z, y, x) for every voxel. A warp takes a row.
+template <class Functor>
+__global__ void voxel_cuda_kernel(Shape3 extents, Functor functor) {
+    const index_t rows = extents.z * extents.y;
+    for (index_t row = gpu::first_item() / warp; row < rows; row += gpu::item_step() / warp)
+        for (index_t x = threadIdx.x % warp; x < extents.x; x += warp)
+            functor(row / extents.y, row % extents.y, x);
+}
+
+template <class Functor>
+void for_each_voxel(const Shape3& extents, const Functor& functor, DeviceStream stream) {
+    const unsigned blocks = gpu::grid_blocks(extents.z * extents.y * warp);
+    voxel_cuda_kernel<<<blocks, gpu::grid_threads, 0, stream.get()>>>(extents, functor);
+    gpu::check(cudaGetLastError(), "starting a loop of the forward model");
+}
+
+template <class T>
+void clear(T* values, const Shape3& extents, DeviceStream stream) {
+    gpu::check(
+        cudaMemsetAsync(values, 0, static_cast<std::size_t>(element_count(extents)) * sizeof(T),
+                        stream.get()),
+        "clearing an array of the forward model");
+}
+
+template <class T>
+index_t bytes_of_array(const Shape3& extents) {
+    return checked_multiply(element_count(extents), static_cast<index_t>(sizeof(T)));
+}
+
+template <class T>
+WeighedBox<T> all_of(const Shape3& extents) {
+    return {extents, {{}, extents}};
+}
+
+}  // namespace
+
+template <class T>
+DeviceModel<T>::DeviceModel(const ObjectGrid& object, const std::vector<View>& views,
+                            const ForwardModelOptions& options, int device, index_t limit)
+    : device_(device), object_(object.shape) {
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        check_view(views[v], v);
+        OneView& one = views_.emplace_back(OneView{PlannedView(views[v], object, v), {}, {}, {}});
+        one.numbers = one.planned.sampling.numbers();
+    }
+    allocate(views, limit);
+    plan_convolutions(views, options, limit);
+}
+
+template <class T>
+gpu::DeviceMemory DeviceModel<T>::copy_of(const std::vector<T>& values, const char* purpose) const {
+    const std::size_t bytes = values.size() * sizeof(T);
+    gpu::DeviceMemory memory(device_, static_cast<index_t>(bytes), purpose);
+    gpu::check(cudaMemcpy(memory.data(), values.data(), bytes, cudaMemcpyHostToDevice),
+               "copying to the GPU");
+    return memory;
+}
+
+// Makes the workspaces, the weights of the PSFs, and the masks.
+template <class T>
+void DeviceModel<T>::allocate(const std::vector<View>& views, index_t limit) {
+    index_t grid = 0, weighted = 0, image = 0, masks = 0;
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        const PlannedView& view = views_[v].planned;
+        const index_t of_image = bytes_of_array<T>(view.image);
+        grid = std::max(grid, bytes_of_array<T>(view.grid));
+        for (const PsfPart& part : view.parts) {
+            if (!view.weights.vary()) continue;
+            weighted = std::max(weighted, bytes_of_array<T>(part.grid.shape()));
+            image = std::max(image, bytes_of_array<T>(part.image.shape()));
+        }
+        if (views[v].mask.data == nullptr) continue;
+        image = std::max(image, of_image);
+        masks = checked_add(masks, of_image);
+    }
+    bytes_ = checked_add(checked_add(grid, masks), checked_add(weighted, image));
+    if (bytes_ >= limit)
+        throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes_),
+                                  ", but the limit is ", format_bytes(limit)),
+                          MemoryKind::gpu);
+    constexpr const char* purpose = "the arrays of a forward model";
+    grid_ = gpu::DeviceMemory(device_, grid, purpose);
+    if (weighted > 0) weighted_ = gpu::DeviceMemory(device_, weighted, purpose);
+    if (image > 0) image_ = gpu::DeviceMemory(device_, image, purpose);
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        OneView& one = views_[v];
+        if (views[v].mask.data != nullptr) {
+            std::vector<T> mask(static_cast<std::size_t>(element_count(one.planned.image)));
+            convert_pixels(views[v].mask, view_of(mask.data(), one.planned.image));
+            one.mask = copy_of(mask, purpose);
+        }
+        for (const PsfPart& part : one.planned.parts) {
+            Psf& psf = one.psfs.emplace_back(Psf{part, {}, {}, {}});
+            if (!one.planned.weights.vary()) continue;
+            std::vector<T> weights;
+            for (int axis = 0; axis < 3; ++axis)
+                for (const double weight : one.planned.weights_along(part, axis))
+                    weights.push_back(static_cast<T>(weight));
+            psf.weights = copy_of(weights, purpose);
+        }
+    }
+}
+
+template <class T>
+void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
+                                       const ForwardModelOptions& options, index_t limit) {
+    index_t left = 0;  // convolvers that are not yet made
+    for (const OneView& view : views_) left += 2 * static_cast<index_t>(view.psfs.size());
+    const DeviceConvolver* first = nullptr;
+    for (std::size_t v = 0; v < views.size(); ++v)
+        for (Psf& psf : views_[v].psfs) {
+            PsfTaps taps(views[v], psf.part.psf, options);
+            const auto convolver = [&](Operation operation) {
+                taps.convolution.operation = operation;
+                DeviceOptions on_device;
+                on_device.device = device_;
+                on_device.image_type = on_device.output_type.emplace(pixel_type_of_v<T>);
+                // The workspace counts as one more convolver. Later ones share it.
+                const index_t share = (limit - bytes_) / (left + (first == nullptr ? 1 : 0));
+                on_device.max_gpu_bytes = first == nullptr ? 2 * share : share;
+                on_device.workspace_of = first;
+                DeviceConvolver made(psf.part.grid.shape(), taps.psf, taps.convolution, on_device);
+                bytes_ = checked_add(bytes_, made.device_bytes());
+                --left;
+                return made;
+            };
+            psf.blur.emplace(convolver(Operation::convolve));
+            if (first == nullptr) first = &*psf.blur;
+            psf.back.emplace(convolver(Operation::adjoint));
+        }
+}
+
+template <class T>
+WeighedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const Psf& psf) const {
+    WeighedBox<T> box{view.planned.grid, psf.part.grid};
+    const Shape3 extents = psf.part.grid.shape();
+    box.of_z = psf.weights.template as<T>();
+    box.of_y = box.of_z + extents.z;
+    box.of_x = box.of_y + extents.y;
+    return box;
+}
+
+template <class T>
+void DeviceModel<T>::record(std::size_t number, const T* object, T* image,
+                            DeviceStream stream) const {
+    const OneView& view = views_[number];
+    const PlannedView& planned = view.planned;
+    const T* sampled = object;
+    if (!planned.sampling.is_identity()) {
+        for_each_voxel(planned.grid, GridSample<T>{view.numbers, object, grid_.as<T>()}, stream);
+        sampled = grid_.as<T>();
+    }
+    if (!planned.weights.vary()) {
+        view.psfs[0].blur->execute(sampled, image, stream);
+    } else {
+        clear(image, planned.image, stream);
+        for (const Psf& psf : view.psfs) {
+            const PsfPart& part = psf.part;
+            for_each_voxel(part.grid.shape(),
+                           BoxCopy<T>{part_of_grid(view, psf), sampled, weighted_.as<T>()}, stream);
+            psf.blur->execute(weighted_.as<T>(), image_.as<T>(), stream);
+            for_each_voxel(part.image.shape(),
+                           BoxAddition<T>{{planned.image, part.image}, image_.as<T>(), image},
+                           stream);
+        }
+    }
+    if (view.mask.bytes() > 0)
+        for_each_voxel(planned.image,
+                       BoxMasking<T>{all_of<T>(planned.image), view.mask.template as<T>(), image}, stream);
+}
+
+template <class T>
+void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
+                              DeviceStream stream) const {
+    const OneView& view = views_[number];
+    const PlannedView& planned = view.planned;
+    T* const grid = grid_.as<T>();
+    const bool has_mask = view.mask.bytes() > 0, varies = planned.weights.vary();
+    if (varies) clear(grid, planned.grid, stream);
+    for (const Psf& psf : view.psfs) {
+        const PsfPart& part = psf.part;
+        const WeighedBox<T> recorded{planned.image, part.image};
+        const T* from = image;
+        if (varies || has_mask) {
+            for_each_voxel(part.image.shape(), BoxCopy<T>{recorded, image, image_.as<T>()}, stream);
+            from = image_.as<T>();
+        }
+        if (has_mask)
+            for_each_voxel(part.image.shape(),
+                           BoxMasking<T>{recorded, view.mask.template as<T>(), image_.as<T>()}, stream);
+        psf.back->execute(from, varies ? weighted_.as<T>() : grid, stream);
+        if (varies)
+            for_each_voxel(part.grid.shape(),
+                           BoxAddition<T>{part_of_grid(view, psf), weighted_.as<T>(), grid},
+                           stream);
+    }
+    if (planned.sampling.is_identity())
+        for_each_voxel(object_, BoxAddition<T>{all_of<T>(object_), grid, object}, stream);
+    else
+        for_each_voxel(object_, GridGathering<T>{view.numbers, grid, object}, stream);
+}
+
+template class DeviceModel<float>;
+template class DeviceModel<double>;
+
+}  // namespace convolume::forward

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests forward models and deconvolutions of several views in a GPU's memory: images, adjoints and
+// results are those of the CPU.
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convolume/view_deconvolver.hpp"
+#include "forward/device_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+EngineChoice engine(EngineChoice::Device device) {
+    EngineChoice choice;
+    choice.device = device;
+    if (device == EngineChoice::Device::gpu) choice.gpus = {0};
+    return choice;
+}
+
+Volume random_volume(Random& random, const Shape3& shape, PixelType type) {
+    return to_volume(random.array(shape, false), type);
+}
+
+// Positive numbers, for images and masks.
+Volume light(Random& random, const Shape3& shape, double most) {
+    Volume volume(shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(shape); ++i)
+        volume.elements<float>()[i] = static_cast<float>(most * random.uniform());
+    return volume;
+}
+
+VoxelMap turned(double angle, const std::array<double, 3>& offset, double stretch = 1) {
+    VoxelMap map;
+    map.matrix = {{{stretch * std::cos(angle), 0, std::sin(angle)},
+                   {0, 1, 0},
+                   {-stretch * std::sin(angle), 0, std::cos(angle)}}};
+    map.offset = offset;
+    return map;
+}
+
+template <class T>
+double relative_difference(const Volume& found, const Volume& right) {
+    double squares = 0, all = 0;
+    for (index_t i = 0; i < element_count(right.shape()); ++i) {
+        const double value = right.elements<T>()[i];
+        squares += std::pow(static_cast<double>(found.elements<T>()[i]) - value, 2);
+        all += value * value;
+    }
+    return std::sqrt(squares / all);
+}
+
+// Memory that holds NaN.
+gpu::DeviceMemory poisoned(index_t bytes) {
+    gpu::DeviceMemory memory(0, bytes);
+    gpu::check(cudaMemset(memory.data(), 0xFF, static_cast<std::size_t>(bytes)), "poisoning");
+    gpu::check(cudaDeviceSynchronize(), "poisoning");
+    return memory;
+}
+
+template <class T>
+void check_model(const std::vector<View>& views, const Shape3& result, double most) {
+    Random random(test_seed("views on a GPU"));
+    constexpr PixelType type = pixel_type_of_v<T>;
+    const ObjectGrid grid = object_grid(result, views);
+    ForwardModelOptions options;
+    options.precision = type == PixelType::float64 ? Precision::float64 : Precision::float32;
+    const ForwardModel right(grid, views, options, engine(EngineChoice::Device::cpu));
+    const forward::DeviceModel<T> model(grid, views, options, 0, index_t{1} << 30);
+    const Volume object = random_volume(random, grid.shape, type);
+    const gpu::DeviceMemory object_on_gpu = on_device(object);
+    for (int round = 0; round < 2; ++round)
+        for (std::size_t v = 0; v < views.size(); ++v) {
+            CAPTURE(round, v);
+            Volume image(views[v].image, type), back(grid.shape, type);
+            right.record(v, object.view(), image.view());
+            const gpu::DeviceMemory image_on_gpu = poisoned(image.bytes());
+            model.record(v, object_on_gpu.as<T>(), image_on_gpu.as<T>(), {});
+            CHECK(relative_difference<T>(fetched(image_on_gpu, image.shape(), type), image) < most);
+            // The adjoint is added to what is there.
+            const gpu::DeviceMemory back_on_gpu = on_device(object), other = on_device(image);
+            convert_pixels(object.view(), back.view());
+            right.add_back(v, image.view(), back.view());
+            model.add_back(v, other.as<T>(), back_on_gpu.as<T>(), {});
+            CHECK(relative_difference<T>(fetched(back_on_gpu, grid.shape, type), back) < most);
+        }
+}
+
+struct Field {
+    Field() {
+        Random random(test_seed("field on a GPU"));
+        for (int i = 0; i < 3; ++i) {
+            psfs.push_back(light(random, {3 + i, 5, 4 + i}, 1));
+            places.push_back({0, 8.0 * i, 3});
+        }
+        mask = light(random, {9, 20, 22}, 1);
+    }
+    std::vector<FieldPsf> of_view(std::size_t count) const {
+        std::vector<FieldPsf> chosen;
+        for (std::size_t i = 0; i < count; ++i) chosen.push_back({psfs[i].view(), {}, places[i]});
+        return chosen;
+    }
+    std::vector<Volume> psfs;
+    std::vector<std::array<double, 3>> places;
+    Volume mask;
+};
+
+}  // namespace
+
+TEST_CASE("device views: images and adjoints are those of the CPU", "[gpu]") {
+    NEEDS_GPU();
+    const Field field;
+    const Shape3 shape{9, 20, 22};
+    std::vector<View> views;
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3}})
+        for (const bool is_masked : {false, true})
+            for (const std::optional<Boundary>& boundary :
+                 {std::optional<Boundary>{}, std::optional(Boundary{BoundaryKind::reflect}),
+                  std::optional(Boundary{BoundaryKind::wrap})}) {
+                View& view = views.emplace_back(View{shape, field.of_view(count)});
+                view.boundary = boundary;
+                if (is_masked) view.mask = field.mask.view();
+            }
+    for (const VoxelMap& map :
+         {VoxelMap{}, turned(0.4, {-1, 0.5, 2}), turned(1.2, {0, 0, 9}, 2.5)}) {
+        for (View& view : views) view.map = map;
+        check_model<float>(views, shape, 1e-5);
+        check_model<double>(views, shape, 1e-12);
+    }
+}
+
+TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("deconvolved views on a GPU"));
+    const Field field;
+    const Shape3 shape{9, 20, 22};
+    std::vector<View> views{{shape, field.of_view(3)}, {shape, field.of_view(1)}};
+    views[1].map = turned(0.3, {1, 0, -2});
+    views[1].mask = field.mask.view();
+    const Volume first = light(random, shape, 900), second = light(random, shape, 500);
+    std::vector<ViewLevels> levels(2);
+    levels[0].background = 20;
+    levels[0].gain = 1;
+    levels[1].background = 30;
+    levels[1].gain = 0.5;
+    levels[1].light = 0.7;
+    for (const DeconvolveMethod method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::maximum_a_posteriori}) {
+        DeconvolveOptions options;
+        options.method = method;
+        options.iterations = 8;
+        options.offset = 0;
+        if (uses_option(method, "roughness")) options.roughness = 1e-3;
+        const auto restored = [&](EngineChoice::Device device, int times) {
+            const ViewDeconvolver deconvolver(shape, views, options, levels, engine(device));
+            CHECK(deconvolver.plan().on_device == (device == EngineChoice::Device::gpu));
+            Volume result(shape, PixelType::float32);
+            for (int i = 0; i < times; ++i) {
+                std::fill_n(result.elements<float>(), element_count(shape), NAN);
+                deconvolver.execute({first.view(), second.view()}, result.view());
+            }
+            return result;
+        };
+        const Volume on_cpu = restored(EngineChoice::Device::cpu, 1);
+        const Volume once = restored(EngineChoice::Device::gpu, 1);
+        const Volume twice = restored(EngineChoice::Device::gpu, 2);
+        CAPTURE(to_string(method));
+        CHECK(relative_difference<float>(once, on_cpu) < 1e-4);
+        CHECK(std::memcmp(once.view().data, twice.view().data,
+                          static_cast<std::size_t>(once.bytes())) == 0);
+    }
+}
+
+TEST_CASE("device views: too little memory of the GPU is said, and the CPU takes over", "[gpu]") {
+    NEEDS_GPU();
+    const Field field;
+    const Shape3 shape{9, 20, 22};
+    const std::vector<View> views{{shape, field.of_view(3)}};
+    CHECK(contains(message_of<OutOfMemory>([&] {
+                       forward::DeviceModel<float>(object_grid(shape, views), views, {}, 0, 1000);
+                   }),
+                   "the arrays of the forward model take"));
+    EngineChoice small;
+    small.max_gpu_bytes = 100000;
+    DeconvolveOptions options;
+    options.iterations = 2;
+    const DeconvolvePlan plan = ViewDeconvolver(shape, views, options, {}, small).plan();
+    CHECK(!plan.on_device);
+    CHECK(contains(plan.why_not_on_device, "the limit"));
+}
