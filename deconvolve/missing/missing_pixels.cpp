@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
+#include "core/threads.hpp"
 #include "core/views.hpp"
 #include "deconvolve/missing/plane_bands.hpp"
 
@@ -52,15 +54,23 @@ void MissingPixels::add_mask(const ConstImageView& mask, const std::string& name
         throw InvalidArgument(message(name, " is ", to_string(mask.shape),
                                       " (z×y×x), but the image is ", to_string(shape_),
                                       ": give one volume of these extents"));
-    Volume plane({1, shape_.y, shape_.x}, PixelType::float32);
-    const index_t before = count_;
-    for (index_t z = 0; z < shape_.z; ++z) {
-        convert_pixels(subview(mask, {{z, 0, 0}, {z + 1, shape_.y, shape_.x}}), plane.view(), 0);
-        const float* value = plane.elements<float>();
-        for (index_t y = 0; y < shape_.y; ++y)
-            for (index_t x = 0; x < shape_.x; ++x)
-                if (*value++ == 0) add(Index3{z, y, x});
-    }
+    const index_t before = count_, pixels = shape_.y * shape_.x;
+    std::vector<index_t> added(static_cast<std::size_t>(shape_.z));
+    parallel_for(shape_.z, thread_count(0), [&](index_t z, int) {
+        std::vector<float> values(static_cast<std::size_t>(pixels));
+        convert_pixels(subview(mask, {{z, 0, 0}, {z + 1, shape_.y, shape_.x}}),
+                       view_of(values.data(), {1, shape_.y, shape_.x}), 1);
+        for (index_t first = 0; first < pixels; first += word_bits) {
+            std::uint64_t zeros = 0;
+            for (index_t i = first; i < std::min(first + word_bits, pixels); ++i)
+                zeros |= values[static_cast<std::size_t>(i)] == 0 ? bit_of(i) : 0;
+            if (zeros == 0) continue;
+            std::uint64_t& word = plane(z)[static_cast<std::size_t>(first / word_bits)];
+            added[static_cast<std::size_t>(z)] += std::popcount(zeros & ~word);
+            word |= zeros;
+        }
+    });
+    count_ = std::accumulate(added.begin(), added.end(), count_);
     if (count_ > before)
         findings.push_back(message(
             count_ - before, count_ == before + 1 ? " pixel is 0 in " : " pixels are 0 in ", name));

@@ -27,6 +27,7 @@ namespace convolume::deconvolve {
 void SaturationSearch::add(const Plane& plane) {
     // Two loops that compilers vectorize take less time than one with branches.
     float largest = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : largest)
     for (index_t i = 0; i < plane.count(); ++i)
         largest = plane.pixels[i] > largest ? plane.pixels[i] : largest;
     index_t count = 0;

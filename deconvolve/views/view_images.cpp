@@ -28,8 +28,10 @@ class PixelsOfView final : public Executor {
     void write_image(const float* values, index_t first, index_t count) override {
         if (all_ == nullptr) return;
         scaled_.resize(static_cast<std::size_t>(count));
-        for (index_t i = 0; i < count; ++i)
-            scaled_[static_cast<std::size_t>(i)] = scaled(values[i]);
+        parallel_ranges(count, threads(), [&](index_t begin, index_t end, int) {
+            for (index_t i = begin; i < end; ++i)
+                scaled_[static_cast<std::size_t>(i)] = scaled(values[i]);
+        });
         all_->write_image(scaled_.data(), first_ + first, count);
     }
     void write_estimate(const float*, index_t, index_t) override { refuse(); }
@@ -60,45 +62,92 @@ class PixelsOfView final : public Executor {
     std::vector<float> scaled_;
 };
 
-// Returns the weight of a pixel at the borders of a recording.
-double border_weight(const Shape3& image, const Index3& at, index_t border) {
-    double weight = 1;
-    for (int a = 0; a < 3 && border > 0; ++a) {
-        if (image[a] == 1) continue;
-        const index_t from_border = std::min(at[a], image[a] - 1 - at[a]);
+// Returns the factors by which the weights of pixels fall towards both borders of an axis.
+std::vector<float> border_factors(index_t extent, index_t border) {
+    std::vector<float> factors(static_cast<std::size_t>(extent), 1.0F);
+    if (extent == 1) return factors;
+    for (index_t i = 0; i < extent; ++i) {
+        const index_t from_border = std::min(i, extent - 1 - i);
         if (from_border >= border) continue;
         const double share = (static_cast<double>(from_border) + 0.5) / static_cast<double>(border);
         const double sine = std::sin(0.5 * std::numbers::pi * share);
-        weight *= sine * sine;
+        factors[static_cast<std::size_t>(i)] = static_cast<float>(sine * sine);
     }
-    return weight;
+    return factors;
 }
 
-bool is_inside(const std::array<double, 3>& at, const Shape3& result) {
-    for (std::size_t a = 0; a < 3; ++a)
-        if (at[a] < -0.5 || at[a] > static_cast<double>(result[static_cast<int>(a)]) - 0.5)
-            return false;
-    return true;
-}
+/// The weights of the pixels of a view in the likelihood: 0 outside the result, and elsewhere those
+/// of its mask and its borders.
+class ViewWeights {
+  public:
+    /// The arguments are kept by reference.
+    ViewWeights(const ViewProblem& view, const Shape3& result)
+        : view_(view), image_(view.problem.image), result_(result) {
+        for (int a = 0; a < 3; ++a)
+            factors_[static_cast<std::size_t>(a)] = border_factors(image_[a], view.border);
+    }
 
-// Returns the weights of the pixels of a view in the likelihood.
-Volume weights_of(const ViewProblem& view, const Shape3& result, int threads) {
-    const Shape3& image = view.problem.image;
-    Volume weights(image, PixelType::float32);
-    parallel_for(image.z * image.y, threads, [&](index_t i, int) {
-        float* const row = weights.elements<float>() + i * image.x;
-        for (index_t x = 0; x < image.x; ++x) {
-            const Index3 at{i / image.y, i % image.y, x};
-            const std::array<double, 3> voxel{static_cast<double>(at.z), static_cast<double>(at.y),
-                                              static_cast<double>(at.x)};
-            if (!is_inside(view.view.map(voxel), result)) continue;
-            row[x] = static_cast<float>(border_weight(image, at, view.border));
-            if (view.mask.shape() != Shape3{})
-                row[x] *= view.mask.elements<float>()[i * image.x + x];
+    /// Writes those of row `i` of all rows, divided by `unit`.
+    void write_row(index_t i, float unit, float* row) const {
+        const index_t z = i / image_.y, y = i % image_.y;
+        const float of_row =
+            factors_[0][static_cast<std::size_t>(z)] * factors_[1][static_cast<std::size_t>(y)];
+        for (index_t x = 0; x < image_.x; ++x)
+            row[x] = of_row * factors_[2][static_cast<std::size_t>(x)];
+        // A row whose ends are inside the result is inside it.
+        if (!is_inside(z, y, 0) || !is_inside(z, y, image_.x - 1))
+            for (index_t x = 0; x < image_.x; ++x)
+                if (!is_inside(z, y, x)) row[x] = 0;
+        if (view_.mask.shape() != Shape3{}) {
+            const float* const mask = view_.mask.elements<float>() + i * image_.x;
+            for (index_t x = 0; x < image_.x; ++x) row[x] *= mask[x];
         }
-    });
-    return weights;
-}
+        for (index_t x = 0; x < image_.x; ++x) row[x] /= unit;
+    }
+
+    float largest(int threads) const {
+        std::vector<float> of_rows(static_cast<std::size_t>(rows()));
+        parallel_ranges(rows(), threads, [&](index_t begin, index_t end, int) {
+            std::vector<float> row(static_cast<std::size_t>(image_.x));
+            for (index_t i = begin; i < end; ++i) {
+                write_row(i, 1, row.data());
+                of_rows[static_cast<std::size_t>(i)] = *std::max_element(row.begin(), row.end());
+            }
+        });
+        return *std::max_element(of_rows.begin(), of_rows.end());
+    }
+
+    /// Writes all weights, divided by `unit`, from pixel `first` of the executor's on.
+    void write(Executor& executor, index_t first, float unit) const {
+        constexpr index_t piece = index_t{1} << 22;
+        const index_t at_once = std::clamp<index_t>(piece / image_.x, 1, rows());
+        std::vector<float> weights(static_cast<std::size_t>(at_once * image_.x));
+        for (index_t begin = 0; begin < rows(); begin += at_once) {
+            const index_t count = std::min(at_once, rows() - begin);
+            parallel_for(count, executor.threads(), [&](index_t i, int) {
+                write_row(begin + i, unit, weights.data() + i * image_.x);
+            });
+            executor.write_pixel_weights(weights.data(), first + begin * image_.x,
+                                         count * image_.x);
+        }
+    }
+
+  private:
+    index_t rows() const { return image_.z * image_.y; }
+    bool is_inside(index_t z, index_t y, index_t x) const {
+        const std::array<double, 3> at = view_.view.map(
+            {static_cast<double>(z), static_cast<double>(y), static_cast<double>(x)});
+        for (std::size_t a = 0; a < 3; ++a)
+            if (at[a] < -0.5 || at[a] > static_cast<double>(result_[static_cast<int>(a)]) - 0.5)
+                return false;
+        return true;
+    }
+
+    const ViewProblem& view_;
+    const Shape3& image_;
+    const Shape3& result_;
+    std::array<std::vector<float>, 3> factors_;
+};
 
 // Returns the problem of loading an image whose levels are known.
 DeconvolutionProblem with_levels(const DeconvolutionProblem& view, const LoadedImage& found) {
@@ -128,7 +177,7 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
     all.photons.gain = all.noise.gain = first.gain;
     all.has_gain = true;
     float largest = 0;
-    std::vector<Volume> weights;
+    std::vector<ViewWeights> weights;
     for (std::size_t v = 0; v < views_.size(); ++v) {
         const LoadedImage& found = found_[v];
         const double factor = found.photons.gain / first.gain;
@@ -148,22 +197,15 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
         all.missing_pixels += found.missing_pixels;
         all.has_gain = all.has_gain && found.has_gain;
         all.is_filtered = all.is_filtered || found.is_filtered;
-        weights.push_back(weights_of(views_[v], problem.image, executor.threads()));
-        const float* const values = weights.back().elements<float>();
-        largest = std::max(largest,
-                           *std::max_element(values, values + element_count(weights[v].shape())));
+        weights.emplace_back(views_[v], problem.image);
+        largest = std::max(largest, weights.back().largest(executor.threads()));
     }
     if (!(largest > 0))
         throw BadData(
             "no pixel of the views is inside the result and has a weight above 0: check the "
             "transforms, whose direction may be the other one, and the masks");
-    for (std::size_t v = 0; v < views_.size(); ++v) {
-        float* const values = weights[v].elements<float>();
-        const index_t count = element_count(weights[v].shape());
-        std::transform(values, values + count, values,
-                       [largest](float weight) { return weight / largest; });
-        executor.write_pixel_weights(values, scales_.first(v), count);
-    }
+    for (std::size_t v = 0; v < views_.size(); ++v)
+        weights[v].write(executor, scales_.first(v), largest);
     return all;
 }
 

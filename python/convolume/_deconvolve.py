@@ -214,7 +214,7 @@ class Deconvolver:
         method = self._arguments.get("method", "rl")
         if weights is not None:
             _core.require_option(method, "weights")
-            mask = np.ascontiguousarray(weights != 0, np.uint8)
+            mask = weights
         missing = find_missing(image, self._psfs[number].taps, self._arguments, mask, camera_maximum)
         saturation = self._arguments.get("saturation", "auto")
         if isinstance(saturation, str):

@@ -17,10 +17,13 @@ def _is_auto(option: Any) -> bool:
 
 
 def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
-    """Returns a mask as an array of 0 and 1, or None if none is given."""
+    """Returns a mask, whose pixels with 0 are left out, as an array of real numbers; None if none is given."""
     if given is None:
         return None
-    mask = np.ascontiguousarray(readable(given, "the mask") != 0, np.uint8)
+    mask = np.asarray(readable(given, "the mask"))
+    if mask.dtype not in (np.uint8, np.float32):
+        mask = (mask if mask.dtype == bool else mask != 0).view(np.uint8)
+    mask = np.ascontiguousarray(mask)
     if mask.shape != image_shape:
         raise InvalidArgument(f"the mask has the shape {mask.shape}: it must be that of one image, {image_shape}")
     return mask

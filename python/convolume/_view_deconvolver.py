@@ -14,7 +14,7 @@ from ._deconvolve_options import Acceleration, Edges, core_keywords, deconvoluti
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._image import Image
 from ._iteration import Accepted, Callback, core_callback
-from ._missing_pixels import find_missing
+from ._missing_pixels import find_missing, mask_of
 from ._options import triple_of, with_keywords
 from ._run import Progress, Resources, engines, log_plan, progress_bar
 from ._views import View, core_view, listed, shapes_of
@@ -206,7 +206,7 @@ class ViewDeconvolver:
         """Returns an image with its missing pixels marked, what is missing, and its saturation."""
         psf = readable(view.psf if view.positions is None else view.psf[0], "the PSF of a view")
         maximum = given._metadata.camera_maximum if isinstance(given, Image) else None
-        mask = None if view.mask is None else np.ascontiguousarray(readable(view.mask, "the mask") != 0, np.uint8)
+        mask = mask_of(view.mask, image.shape)
         missing = find_missing(image, psf, self._arguments, mask, maximum)
         if missing is None:
             return image, [], None
