@@ -106,7 +106,7 @@ void DeviceModel<T>::allocate(const std::vector<View>& views, index_t limit) {
             one.mask = copy_of(mask, purpose);
         }
         for (const PsfPart& part : one.planned.parts) {
-            Psf& psf = one.psfs.emplace_back(Psf{part, {}, {}, {}});
+            PlannedPsf& psf = one.psfs.emplace_back(PlannedPsf{part, {}, {}, {}});
             if (!one.planned.weights.vary()) continue;
             std::vector<T> weights;
             for (int axis = 0; axis < 3; ++axis)
@@ -124,7 +124,7 @@ void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
     for (const OneView& view : views_) left += 2 * static_cast<index_t>(view.psfs.size());
     const DeviceConvolver* first = nullptr;
     for (std::size_t v = 0; v < views.size(); ++v)
-        for (Psf& psf : views_[v].psfs) {
+        for (PlannedPsf& psf : views_[v].psfs) {
             PsfTaps taps(views[v], psf.part.psf, options);
             const auto convolver = [&](Operation operation) {
                 taps.convolution.operation = operation;
@@ -147,7 +147,7 @@ void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
 }
 
 template <class T>
-WeighedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const Psf& psf) const {
+WeighedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const PlannedPsf& psf) const {
     WeighedBox<T> box{view.planned.grid, psf.part.grid};
     const Shape3 extents = psf.part.grid.shape();
     box.of_z = psf.weights.template as<T>();
@@ -170,7 +170,7 @@ void DeviceModel<T>::record(std::size_t number, const T* object, T* image,
         view.psfs[0].blur->execute(sampled, image, stream);
     } else {
         clear(image, planned.image, stream);
-        for (const Psf& psf : view.psfs) {
+        for (const PlannedPsf& psf : view.psfs) {
             const PsfPart& part = psf.part;
             for_each_voxel(part.grid.shape(),
                            BoxCopy<T>{part_of_grid(view, psf), sampled, weighted_.as<T>()}, stream);
@@ -182,7 +182,8 @@ void DeviceModel<T>::record(std::size_t number, const T* object, T* image,
     }
     if (view.mask.bytes() > 0)
         for_each_voxel(planned.image,
-                       BoxMasking<T>{all_of<T>(planned.image), view.mask.template as<T>(), image}, stream);
+                       BoxMasking<T>{all_of<T>(planned.image), view.mask.template as<T>(), image},
+                       stream);
 }
 
 template <class T>
@@ -193,7 +194,7 @@ void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
     T* const grid = grid_.as<T>();
     const bool has_mask = view.mask.bytes() > 0, varies = planned.weights.vary();
     if (varies) clear(grid, planned.grid, stream);
-    for (const Psf& psf : view.psfs) {
+    for (const PlannedPsf& psf : view.psfs) {
         const PsfPart& part = psf.part;
         const WeighedBox<T> recorded{planned.image, part.image};
         const T* from = image;
@@ -203,7 +204,8 @@ void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
         }
         if (has_mask)
             for_each_voxel(part.image.shape(),
-                           BoxMasking<T>{recorded, view.mask.template as<T>(), image_.as<T>()}, stream);
+                           BoxMasking<T>{recorded, view.mask.template as<T>(), image_.as<T>()},
+                           stream);
         psf.back->execute(from, varies ? weighted_.as<T>() : grid, stream);
         if (varies)
             for_each_voxel(part.grid.shape(),

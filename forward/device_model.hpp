@@ -29,7 +29,7 @@ class DeviceModel {
     void add_back(std::size_t view, const T* image, T* object, DeviceStream stream) const;
 
   private:
-    struct Psf {
+    struct PlannedPsf {
         PsfPart part;
         gpu::DeviceMemory weights;  ///< along z, then y, then x of the part of the grid
         std::optional<DeviceConvolver> blur, back;
@@ -38,13 +38,13 @@ class DeviceModel {
         PlannedView planned;
         SamplingNumbers numbers;
         gpu::DeviceMemory mask;
-        std::vector<Psf> psfs;
+        std::vector<PlannedPsf> psfs;
     };
 
     void allocate(const std::vector<View>& views, index_t limit);
     void plan_convolutions(const std::vector<View>& views, const ForwardModelOptions& options,
                            index_t limit);
-    WeighedBox<T> part_of_grid(const OneView& view, const Psf& psf) const;
+    WeighedBox<T> part_of_grid(const OneView& view, const PlannedPsf& psf) const;
     gpu::DeviceMemory copy_of(const std::vector<T>& values, const char* purpose) const;
 
     int device_;
