@@ -140,9 +140,9 @@ class FuseSteps : public ImageSteps {
         const DeconvolvePlan plan = planned_.begin()->second->plan();
         const std::string on_device =
             plan.on_device ? format_bytes(plan.device_bytes) + " of GPU memory, " : "";
-        facts.console.fact("plan", message("an object of z,y,x ", to_string(plan.object), ", ",
-                                           on_device, format_bytes(plan.host_bytes),
-                                           " of host memory, on ", plan.engines));
+        facts.console.fact(
+            "plan", message("an object of z,y,x ", to_string(plan.object), ", ", on_device,
+                            format_bytes(plan.host_bytes), " of host memory, on ", plan.engines));
         facts.json["plan"] = {{"object", shape_json(plan.object)},
                               {"host_bytes", plan.host_bytes},
                               {"device_bytes", plan.device_bytes},
