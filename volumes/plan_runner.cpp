@@ -88,10 +88,17 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
                         ? std::make_unique<KernelParts>(plan_, taps_, threads_, scratch_directory_)
                         : nullptr),
       kept_kernels_(std::make_unique<KeptKernels[]>(engines_.size())),
-      scratch_(std::make_unique<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
+      scratch_(std::make_shared<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
                                                                 : HostMemory::ordinary)) {
     for (std::size_t i = 0; i < engines_.size(); ++i)
         kept_kernels_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
+}
+
+std::shared_ptr<const PlanRunner> PlanRunner::with_taps(std::shared_ptr<const Volume> taps) const {
+    auto made = std::make_shared<PlanRunner>(plan_, engines_, std::move(taps), scratch_directory_);
+    made->scratch_ = scratch_;
+    made->gpu_mutex_ = gpu_mutex_;
+    return made;
 }
 
 std::shared_ptr<const EngineKernel> PlanRunner::kernel(std::size_t engine, const Task& task,

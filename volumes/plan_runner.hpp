@@ -29,6 +29,10 @@ class PlanRunner {
     PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps,
                std::string scratch_directory);
 
+    /// Returns a runner of the same plan for another kernel of the same extents and type. It shares
+    /// the memory of split volumes, and waits for GPUs that execute for this one.
+    std::shared_ptr<const PlanRunner> with_taps(std::shared_ptr<const Volume> taps) const;
+
     const TaskPlan& plan() const { return plan_; }
     int threads() const { return threads_; }
 
@@ -85,9 +89,9 @@ class PlanRunner {
     int threads_;
     std::unique_ptr<KernelParts> kernel_parts_;    ///< null without parts
     std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< element e: kernels of engine e
-    std::unique_ptr<BufferPool> scratch_;          ///< memory of split volumes
+    std::shared_ptr<BufferPool> scratch_;          ///< memory of split volumes
     /// Held while GPUs execute: a plan may take all memory of a GPU.
-    std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
+    std::shared_ptr<std::mutex> gpu_mutex_ = std::make_shared<std::mutex>();
 };
 
 }  // namespace convolume

@@ -95,8 +95,8 @@ struct CONVOLUME_API Plan {
     std::string to_json() const;
 };
 
-/// Convolves images of one shape with one kernel. Immutable after construction: execute() may be
-/// called from several threads. Kernel spectra and workspaces are kept between executions.
+/// Convolves images of one shape with one kernel. execute() may be called from several threads.
+/// Kernel spectra and workspaces are kept between executions.
 /// @code{.cpp}
 /// Volume image({32, 64, 64}, PixelType::uint16), blurred(image.shape(), PixelType::float32);
 /// Volume kernel({5, 5, 5}, PixelType::float32);
@@ -133,6 +133,28 @@ class CONVOLUME_API Convolver {
     ~Convolver();
     Convolver(Convolver&&) noexcept;
     Convolver& operator=(Convolver&&) noexcept;
+
+    /// Replaces the kernel by one of the same extents and type, and keeps plan, engines and
+    /// workspaces: for loops that change the kernel and not its size. The results are those of a
+    /// new Convolver, bit by bit if that has the same plan. The kernel is copied, and prepared by
+    /// the next execution. Other threads may execute meanwhile: executions that have begun end with
+    /// the kernel that they began with, which stays in memory until then. Only if one kernel is a
+    /// product of three 1D kernels and the other is not, the plan is made anew. Throws
+    /// InvalidArgument (extents, type, or a center by KernelCenter::Kind::peak or centroid that
+    /// moved), BadData as the constructor does, or OutOfMemory; the kernel is then as before.
+    /// @code{.cpp}
+    /// Volume kernel({3, 3, 3}, PixelType::float32), result({8, 8, 8}, PixelType::float32);
+    /// const Volume image({8, 8, 8}, PixelType::float32);
+    /// kernel.elements<float>()[13] = 1;
+    /// Convolver blur(image.shape(), kernel.view());
+    /// for (int step = 0; step < 3; ++step) {
+    ///     blur.execute(image.view(), result.view());
+    ///     kernel.elements<float>()[13] += 1;  // better taps, found from the result
+    ///     blur.replace_kernel(kernel.view());
+    /// }
+    /// assert(blur.kernel_sum() == 4);
+    /// @endcode
+    void replace_kernel(const ConstImageView& kernel);
 
     /// Returns the shape (z, y, x) that execute() takes. For Operation::adjoint it is the output
     /// shape of Operation::convolve.

@@ -22,11 +22,16 @@ namespace {
 
 /// A convolver with the predicted seconds of one execution.
 struct PlannedConvolver {
+    std::shared_ptr<Convolver> own;  ///< null for one of the cache
     std::shared_ptr<const Convolver> shared;
     double seconds;
 
     explicit PlannedConvolver(std::shared_ptr<const Convolver> made)
         : shared(std::move(made)), seconds(shared->plan().chosen.seconds) {}
+    explicit PlannedConvolver(std::shared_ptr<Convolver> made)
+        : PlannedConvolver(std::shared_ptr<const Convolver>(made)) {
+        own = std::move(made);
+    }
     const Convolver& convolver() const { return *shared; }
 };
 
@@ -35,9 +40,16 @@ void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray
                     PixelType output_type) {
     const ConstImageView taps = view(kernel);
     plan_released([&] {
-        new (self) PlannedConvolver(std::make_shared<const Convolver>(
-            index3(shape), taps, options, engines, image_type, output_type));
+        new (self) PlannedConvolver(std::make_shared<Convolver>(index3(shape), taps, options,
+                                                                engines, image_type, output_type));
     });
+}
+
+void replace_kernel(const PlannedConvolver& planned, const ReadArray& kernel) {
+    if (!planned.own) throw InternalError("a kernel of the cache of plans is not replaced");
+    const ConstImageView taps = view(kernel);
+    const nb::gil_scoped_release released;
+    planned.own->replace_kernel(taps);
 }
 
 ExecutionReport execute(const PlannedConvolver& planned, const ReadArray& image,
@@ -251,7 +263,8 @@ void bind_convolver(nb::module_& module) {
             [](const PlannedConvolver& self) { return self.convolver().plan().to_string(); })
         .def_prop_ro("plan_json",
                      [](const PlannedConvolver& self) { return self.convolver().plan().to_json(); })
-        .def("execute", &execute, "image"_a, "out"_a, "progress"_a = nb::none());
+        .def("execute", &execute, "image"_a, "out"_a, "progress"_a = nb::none())
+        .def("replace_kernel", &replace_kernel, "kernel"_a);
     bind_cached_convolution(module);
 
     module.attr("most_small_products") = most_small_products;

@@ -2,7 +2,9 @@
 """Convolution of images with 1 to 3 dimensions, and of batches of them."""
 
 import functools
+import itertools
 import json
+import math
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -41,12 +43,33 @@ def problem_on_gpu(image: ArrayForm, kernel: ArrayForm, origin: Origin, **form: 
 
 
 def convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any = None, stream: Any = None,
-                    kernel: DeviceArray | None = None) -> Any:
-    shape = tuple(convolver.output_shape[3 - len(image.shape):])
+                    kernel: DeviceArray | None = None, batch: tuple[int, ...] = ()) -> Any:
+    """Convolves the images of a batch, whose axes come first in `image` and in the result."""
+    own = image.shape[len(batch):]
+    shape = tuple(convolver.output_shape[3 - len(own):])
     kind: np.dtype[Any] = convolver.output_type
-    result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
-    convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0)
+    whole = batch + shape
+    result = image.empty(whole, kind) if out is None else DeviceArray.target(out, whole, kind, image.device)
+    steps = math.prod(own) * image.dtype.itemsize, math.prod(shape) * kind.itemsize
+    for number in range(math.prod(batch)):
+        convolver.execute(image.address + number * steps[0], result.address + number * steps[1], image.stream(stream),
+                          kernel.address if kernel else 0)
     return image.give_back(result.array) if out is None else out
+
+
+def _convolve_batch(core: _core.Convolver, sources: np.ndarray, targets: np.ndarray, batch: tuple[int, ...],
+                    progress: Progress, nan: str | None) -> None:
+    """Convolves the images of a batch, whose axes come first in `sources` and `targets`, one by one with one plan."""
+    low = high = nonfinite = 0
+    images = math.prod(batch)
+    with progress_bar(progress) as report:
+        for number, index in enumerate(itertools.product(*map(range, batch))):
+            step = None if report is None else progress_of_one_image(report, number, images)
+            done = core.execute(sources[index], targets[index], step)
+            low, high = low + done.clamped_low, high + done.clamped_high
+            nonfinite += done.nonfinite_inputs
+    warn_of_nonfinite(nonfinite, nan)
+    warn_of_clamped(low, high, targets.dtype)
 
 
 class Convolver:
@@ -145,13 +168,14 @@ class Convolver:
 
     @names_wrong_types
     def __call__(self, image: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
-        """Convolves one image of `input_shape`, with any type and strides.
+        """Convolves one image of `input_shape`, or each image of a batch, with any type and strides.
 
         Parameters
         ----------
         image : array, or list of arrays
-            An image in the memory of several GPUs is a list of arrays there: slabs of its planes along z.
-        out : array of `output_shape`, optional
+            Axes before those of `input_shape` are a batch. An image in the memory of several GPUs is a list of arrays
+            there: slabs of its planes along z.
+        out : array of `output_shape`, after the axes of a batch, optional
             Receives the result in its own type, and must not overlap the image. Integers are rounded and clamped, and a
             :class:`ConvolumeWarning` tells how many were clamped. For an image in a GPU's memory, a contiguous array
             there with the type :attr:`Convolver.dtype`; for slabs, a list of such arrays on the same GPUs.
@@ -163,7 +187,15 @@ class Convolver:
 
         Returns
         -------
-        array of `output_shape`, of the library that `image` comes from; for slabs, a list of arrays
+        array of `output_shape`, after the axes of a batch, of the library that `image` comes from; for slabs, a list of
+        arrays
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> blur = convolume.Convolver((4, 5), np.ones((3, 3)) / 9, device="cpu")
+        >>> blur(np.ones((7, 2, 4, 5))).shape           # times, channels, y, x
+        (7, 2, 4, 5)
         """
         if are_slabs(image):
             if self._follows_images and self._is_too_narrow(DeviceArray.of(image[0], "a slab of the image").dtype):
@@ -173,28 +205,78 @@ class Convolver:
             with on_stream(image, stream):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
-        self._check_shape(pixels.shape)
+        batch = self._batch_of(pixels.shape)
         if self._is_too_narrow(pixels.dtype):
             return self._for_double()(image, out, progress=progress)
         check_voxels(image, self._problem.prepared, "the kernel", "resample the kernel by convolume.resample_kernel")
-        if out is None:
-            result = np.empty(self.output_shape, self._natural)
-        else:
-            result = writable(out, self.output_shape)
-        if progress is None:
-            done = self._core.execute(pixels, result)
-        else:
-            with progress_bar(progress) as report:
-                done = self._core.execute(pixels, result, report)
-        warn_of_nonfinite(done.nonfinite_inputs, self._problem.arguments.get("nan"))
-        warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
+        shape = batch + self.output_shape
+        result = np.empty(shape, self._natural) if out is None else writable(out, shape)
+        _convolve_batch(self._core, pixels, result, batch, progress, self._problem.arguments.get("nan"))
         if out is not None:
             return out
         return result if pixels is image else give_back(result, image)
 
-    def _check_shape(self, shape: tuple[int, ...]) -> None:
-        if shape != self.input_shape:
+    @names_wrong_types
+    def replace_kernel(self, kernel: Any) -> None:
+        """Replaces the kernel by one of the same shape and type, without a new plan.
+
+        For loops that change the kernel and not its size, such as the estimation of a PSF. Results are those of a new
+        convolver with that kernel. Calls of other threads that have begun end with the kernel that they began with.
+        Linear operators of this convolver have the new kernel, and adjoints that were made before have the old one.
+        Only for arrays in a GPU's memory, the next call makes a new plan; :func:`convolve` makes none there if the
+        kernel is in the same memory.
+
+        Parameters
+        ----------
+        kernel : array
+            The kernel, which is copied.
+
+        Raises
+        ------
+        InvalidArgument
+            Another shape or type, or an `origin` by the samples, "peak" or "centroid", that moved (a ValueError).
+        BadData
+            A kernel of zeros, or with NaN (a ValueError). The kernel is then as before.
+
+        Examples
+        --------
+        A PSF is estimated from a specimen and its image, by Richardson and Lucy's iterations:
+
+        >>> import numpy as np, convolume
+        >>> specimen = np.random.default_rng(1).random((32, 32))
+        >>> psf = np.outer([1., 2., 1.], [1., 3., 1.]) / 20
+        >>> image = convolume.convolve(specimen, psf, boundary="wrap", device="cpu")
+        >>> found = np.full((3, 3), 1 / 9)
+        >>> blur = convolume.Convolver(image.shape, found, boundary="wrap", device="cpu")
+        >>> windows = np.lib.stride_tricks.sliding_window_view(np.pad(specimen, 1, "wrap"), (32, 32))[::-1, ::-1]
+        >>> for _ in range(150):
+        ...     ratio = image / blur(specimen)
+        ...     found *= (windows * ratio).sum(axis=(2, 3)) / specimen.sum()
+        ...     blur.replace_kernel(found)
+        >>> bool(np.abs(found - psf).max() < 0.01)
+        True
+        """
+        origin = self._problem.arguments["origin"]
+        if not isinstance(origin, str):  # it was filled for axes that the kernel may lack
+            origin = list(origin)[-np.ndim(kernel):]
+        self._replace(prepared_kernel(kernel, "the kernel", len(self._problem.shape), origin))
+
+    def _replace(self, kernel: Kernel) -> None:
+        problem = Problem(self._problem.shape, kernel, self._problem.dtype, dict(self._problem.arguments))
+        self._core.replace_kernel(problem.filled_kernel())
+        for other in (self._of_double, self._back):
+            if other is not None:
+                other._replace(kernel)
+        self._problem = problem
+        self._on_gpus.clear()
+        self._of_slabs = SlabConvolvers(problem, self.input_shape, self._from_cache)
+
+    def _batch_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the extents of the batch of an array of images."""
+        first = len(shape) - len(self.input_shape)
+        if first < 0 or shape[first:] != self.input_shape:
             raise InvalidArgument(f"an image of shape {shape} where this convolver was planned for {self.input_shape}")
+        return shape[:first]
 
     def _is_too_narrow(self, dtype: np.dtype[Any]) -> bool:
         """Tells whether the images, which choose the precision, have numbers that this plan would round."""
@@ -215,13 +297,13 @@ class Convolver:
         return options | ({"dtype": None, "precision": None} if self._follows_images else {})
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, stream: Any) -> Any:
-        self._check_shape(image.shape)
+        batch = self._batch_of(image.shape)
         if self._is_too_narrow(image.dtype):
             return self._for_double()._call_on_gpu(image, out, stream)
         key = image.device, image.dtype
         if key not in self._on_gpus:
             self._on_gpus[key] = self._problem.for_arrays_on(*key)
-        return convolve_on_gpu(self._on_gpus[key], image, out, stream)
+        return convolve_on_gpu(self._on_gpus[key], image, out, stream, batch=batch)
 
     def adjoint(self) -> "Convolver":
         """Returns the exact adjoint, which maps images of `output_shape` to images of `input_shape`.
@@ -306,8 +388,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     last = list(range(-len(chosen), 0))
     moved = np.moveaxis(pixels, chosen, last)
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
-    images = int(np.prod(batch, dtype=np.int64))
-    convolver = CachedConvolver(shape, prepared, dtype=pixels.dtype, executions=max(1, images), **form)
+    convolver = CachedConvolver(shape, prepared, dtype=pixels.dtype, executions=max(1, math.prod(batch)), **form)
     target_type = result_type(options.get("dtype"), convolver.dtype.name)
     out = options.get("out")
     if out is not None and options.get("dtype") is not None and getattr(out, "dtype", target_type) != target_type:
@@ -317,15 +398,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
         target_shape[axis] = extent
     result = np.empty(target_shape, target_type) if out is None else writable(out, tuple(target_shape))
     targets = np.moveaxis(result, chosen, last)
-    low = high = nonfinite = 0
-    with progress_bar(options.get("progress")) as report:
-        for number, index in enumerate(np.ndindex(batch)):
-            step = None if report is None else progress_of_one_image(report, number, images)
-            done = convolver._core.execute(moved[index], targets[index], step)
-            low, high = low + done.clamped_low, high + done.clamped_high
-            nonfinite += done.nonfinite_inputs
-    warn_of_nonfinite(nonfinite, form.get("nan"))
-    warn_of_clamped(low, high, result.dtype)
+    _convolve_batch(convolver._core, moved, targets, batch, options.get("progress"), form.get("nan"))
     if out is not None:
         return out
     return result if pixels is image else give_back(result, image)
@@ -364,8 +437,8 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
     dimensions = len(source.shape)
     kernel_dimensions = np.ndim(kernel) if taps is None else len(taps.shape)
     if chosen_axes(options.get("axes"), None, dimensions, kernel_dimensions) != list(range(dimensions)):
-        raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
-                              "with a Convolver")
+        raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: give a batch to a "
+                              "Convolver")
     if taps is None:
         prepared = prepared_kernel(kernel, "the kernel", len(source.shape), origin)
         problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})

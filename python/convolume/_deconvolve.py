@@ -33,8 +33,10 @@ class Deconvolver:
     image_shape : sequence of 1 to 3 ints
         Extents of an image: (z, y, x), (y, x) or (x,).
     psf : array
-        The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1. A
-        sequence of arrays, or an Image with channels, has a PSF for each channel, or with `depths` for each depth.
+        The PSF. One of fewer dimensions than the image is for its last axes, whose extents are then `image_shape`: the
+        planes of an image (z, y, x) are restored one by one with a PSF (y, x). Negative samples are read as 0, and its
+        sum is made 1. A sequence of arrays, or an Image with channels, has a PSF for each channel, or with `depths` for
+        each depth.
     depths : sequence of floats, optional
         Depth of each PSF, for a PSF that varies with depth: its distance from the image's first plane, in µm. Between
         two depths, both PSFs blur a plane in proportion, and beyond the first and the last depth one does. `spacing`
@@ -153,11 +155,15 @@ class Deconvolver:
         voxels = {axis: float(one) for axis, one in zip("ZYX"[3 - len(shape):], known) if one is not None}
         psfs = [prepared_kernel(one, "the PSF", len(shape), options.get("origin", "middle"), voxels)
                 for one in psfs_of(psf)]
+        planes = psfs[0].taps.ndim
+        if 1 <= planes < len(shape) and options.get("depths") is None:
+            if len(known) == len(shape):
+                options["spacing"] = known[-planes:]
+            shape = shape[-planes:]
         for one in psfs:
             if one.taps.ndim != len(shape):
-                cure = (f"give the last {one.taps.ndim} extents as image_shape, as calls take batches of such images"
-                        if 1 <= one.taps.ndim < len(shape) else "both must have as many")
-                raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: {cure}")
+                raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: give one of "
+                                      "at least one, and no more than the image has")
             warn_of_psf(one, shape)
         if options.get("depths") is not None:
             _check_depths(shape, psfs, options)

@@ -165,14 +165,15 @@ class Problem:
         own["max_host_mem"] = byte_size(own.get("max_host_mem"))
         return _core.Options(**own)
 
-    def _filled(self) -> np.ndarray:
+    def filled_kernel(self) -> np.ndarray:
+        """Returns the kernel with axes z, y and x."""
         return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
 
     def for_host_arrays(self, from_cache: bool = False) -> _core.Convolver:
         """Plans for arrays in host memory, or takes the plan from the cache."""
         if from_cache:
-            return self.of_cache().convolver(self._filled())
-        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
+            return self.of_cache().convolver(self.filled_kernel())
+        return _core.Convolver(triple_of(self.shape), self.filled_kernel(), self.options, self.engines, self.dtype,
                                self.natural)
 
     def of_cache(self) -> _core.CachedConvolution:
@@ -189,12 +190,12 @@ class Problem:
     def for_arrays_on(self, device: int, dtype: np.dtype[Any], from_cache: bool = False) -> _core.DeviceConvolver:
         """Plans for arrays in a GPU's memory, or takes the plan from the cache."""
         plan = _core.cached_device_convolver if from_cache else _core.DeviceConvolver
-        return plan(triple_of(self.shape), self._filled(), self.options, device, dtype,
+        return plan(triple_of(self.shape), self.filled_kernel(), self.options, device, dtype,
                     byte_size(self.arguments.get("max_gpu_mem")))
 
     def for_slabs(self, devices: list[int], input_planes: list[int], output_planes: list[int], dtype: np.dtype[Any],
                   from_cache: bool = False) -> _core.DeviceConvolver:
         """Plans for images in slabs in the memory of several GPUs, or takes the plan from the cache. The result is
         divided evenly if `output_planes` is empty."""
-        return _core.slab_convolver(triple_of(self.shape), self._filled(), self.options, devices, input_planes,
+        return _core.slab_convolver(triple_of(self.shape), self.filled_kernel(), self.options, devices, input_planes,
                                     output_planes, dtype, byte_size(self.arguments.get("max_gpu_mem")), from_cache)

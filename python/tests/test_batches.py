@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of batches: times and channels, a PSF for each channel, and axes by number and by name, against a loop."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -112,11 +114,15 @@ def test_files_of_arrays_of_xarray(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::convolume.ConvolumeWarning")
 def test_planes_of_an_image_with_a_psf_of_a_plane(stack, psfs):
-    """A Deconvolver is planned for one plane. Refusing the shape of the whole image, it says so."""
+    """A Deconvolver is planned for one plane, also by the shape of the whole image."""
     volume, psf = stack[0, 0], psfs[0][2]
-    planned = convolume.Deconvolver(volume.shape[1:], psf, iterations=4, device="cpu")
-    np.testing.assert_array_equal(planned(volume), convolume.richardson_lucy(volume, psf, 4, device="cpu"))
-    with pytest.raises(convolume.InvalidArgument, match="give the last 2 extents as image_shape, as calls take batche"):
-        convolume.Deconvolver(volume.shape, psf, iterations=4, device="cpu")
-    with pytest.raises(convolume.InvalidArgument, match="PSF has 3 dimensions and the image 2: both must have as many"):
+    want = convolume.richardson_lucy(volume, psf, 4, device="cpu")
+    for shape, spacing in ((volume.shape[1:], (0.2, 0.1)), (volume.shape, (0.5, 0.2, 0.1)), (volume.shape, None)):
+        planned = convolume.Deconvolver(shape, psf, iterations=4, spacing=spacing, device="cpu")
+        assert planned.image_shape == volume.shape[1:]
+        np.testing.assert_array_equal(planned(volume), want)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(planned))(volume), want)
+    with pytest.raises(convolume.InvalidArgument, match="PSF has 3 dimensions and the image 2: give one of at least"):
         convolume.Deconvolver(volume.shape[1:], psfs[0], iterations=4, device="cpu")
+    with pytest.raises(convolume.InvalidArgument, match="PSF has 3 dimensions and the image 2"):
+        convolume.Deconvolver(volume.shape, [psf, psfs[0]], iterations=4, device="cpu")
