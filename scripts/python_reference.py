@@ -30,6 +30,7 @@ OUTLINE = {
     "Filters": "channelize synthesize Channelizer Synthesizer prototype_filter dual_prototype filter_bank FilterBank "
                "FilterPlan StreamFilter",
     "Templates in signals": "correlation_peaks CorrelationBank divide_by_noise chirp_bank spectral_chirp_bank",
+    "Templates in images": "match_template masked_correlation find_peaks",
     "Resampling": "Resampler",
     "Point spread functions": "make_psf psf_facts resample_kernel psf_from_beads BeadPsf fit_psf FittedPsf refine_psf "
                               "RefinedPsf RefinedParameter",

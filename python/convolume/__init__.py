@@ -36,6 +36,7 @@ from ._files import open, save  # noqa: A004 (the usual name of such a function)
 from ._filters import FilterBank, FilterPlan, filter_bank
 from ._forward_model import ForwardModel
 from ._image import Image
+from ._image_peaks import find_peaks
 from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
@@ -44,6 +45,7 @@ from ._psf_fit import FittedPsf, fit_psf
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._stream_filter import StreamFilter
+from ._templates import masked_correlation, match_template
 from ._view_deconvolver import ViewDeconvolver
 from ._views import View, voxel_transform
 
@@ -67,9 +69,10 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer",
            "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize", "chirp_bank", "convolve",
            "correct_bleaching", "correlate", "correlation_peaks", "deskew", "divide_by_noise", "dual_prototype",
-           "filter_bank", "fit_psf", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
-           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
-           "save", "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
+           "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf", "masked_correlation", "match_template",
+           "open", "plan_process", "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads",
+           "refine_psf", "resample_kernel", "richardson_lucy", "save", "spectral_chirp_bank", "synthesize",
+           "voxel_transform", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -53,6 +53,31 @@ def host_numbers(array: Any, what: str) -> np.ndarray:
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
+def real_numbers(array: Any, what: str) -> np.ndarray:
+    """Returns `array` as :func:`readable` does. Refuses complex numbers."""
+    values = readable(array, what)
+    if values.dtype.kind == "c":
+        raise InvalidArgument(f"{what} is complex: give real numbers, such as its real and imaginary part one by one")
+    return values
+
+
+def finite_numbers(array: Any, what: str) -> np.ndarray:
+    """Returns `array` as :func:`real_numbers` does. Refuses NaN and infinities, and arrays without samples."""
+    values = real_numbers(array, what)
+    if values.size == 0:
+        raise InvalidArgument(f"{what} has the shape {values.shape} and no samples")
+    if values.dtype.kind == "f":
+        refuse_nonfinite(values, ~np.isfinite(values), what)
+    return values
+
+
+def refuse_nonfinite(values: np.ndarray, bad: np.ndarray, what: str) -> None:
+    """Raises BadData, which names the first sample, if one is not finite. `bad` tells for each sample whether it is."""
+    if bad.any():
+        place = tuple(int(one) for one in np.unravel_index(int(bad.argmax()), bad.shape))
+        raise BadData(f"{what} holds {values[place]} at {place}: replace it by a finite number")
+
+
 def _without_mask(array: Any, what: str) -> np.ndarray:
     """Returns an array of any library as one of NumPy, without a mask."""
     if isinstance(array, np.ma.MaskedArray):

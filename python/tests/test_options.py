@@ -36,7 +36,8 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
          convolume.ViewDeconvolver, convolume.ForwardModel, convolume.Deconvolver.__call__, convolume.richardson_lucy,
          convolume.wiener, convolume.filter_bank,
          convolume.FilterBank, convolume.correlation_peaks, convolume.CorrelationBank, convolume.chirp_bank,
-         convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.channelize, convolume.Channelizer,
+         convolume.spectral_chirp_bank, convolume.divide_by_noise, convolume.match_template,
+         convolume.masked_correlation, convolume.channelize, convolume.Channelizer,
          convolume.synthesize, convolume.Synthesizer, convolume.StreamFilter, convolume.make_psf, convolume.psf_facts,
          convolume.refine_psf, convolume.fit_psf, convolume.deskew,
          convolume.Phantom, convolume.Camera, convolume.save, convolume.process)
