@@ -8,11 +8,12 @@ import numpy as np
 
 from . import _core, _xarray
 from ._array_operators import ArrayOperators
-from ._errors import BadData, InvalidArgument, OutOfMemory, Unavailable
+from ._errors import BadData, InvalidArgument, OutOfMemory, Unavailable, optional_module
 
 #: Types of samples that the library reads and writes without a conversion.
 TYPES = frozenset(np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32",
                                               "float64", "complex64", "complex128"))
+_NAMES = frozenset({"bfloat16", "float16", "bool", "int64", "uint64", *(dtype.name for dtype in TYPES)})
 _DLPACK_CPU = 1
 _LARGEST_EXACT = 2**53  # float64 holds all whole numbers up to this one
 
@@ -179,13 +180,18 @@ def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int
 
 
 def give_back(result: np.ndarray, like: Any) -> Any:
-    """Returns `result` as an array of the library that `like` comes from."""
-    module = type(like).__module__.partition(".")[0]
-    if module == "torch":
+    """Returns `result` as an array of the library that `like` comes from, if that is PyTorch, xarray or a library of
+    the Python array API standard; else itself."""
+    if isinstance(like, np.ndarray):
+        return result
+    if type(like).__module__.partition(".")[0] == "torch":  # whose arrays have no namespace
         return importlib.import_module("torch").from_dlpack(result)
-    if module in ("jax", "jaxlib"):
-        return importlib.import_module("jax.numpy").from_dlpack(result)
-    return _xarray.in_form_of(result, like) if _xarray.is_data_array(like) else result
+    if _xarray.is_data_array(like):
+        return _xarray.in_form_of(result, like)
+    if not hasattr(like, "__array_namespace__") or isinstance(like, np.generic):
+        return result
+    given = like.__array_namespace__().from_dlpack(result)
+    return given if given.device == like.device else given.to_device(like.device)
 
 
 def writable(out: Any, shape: tuple[int, ...], *others: np.dtype[Any]) -> np.ndarray:
@@ -222,11 +228,25 @@ def _shared(out: Any) -> np.ndarray:
     raise InvalidArgument(refusal)
 
 
+def type_of(dtype: Any) -> np.dtype[Any]:
+    """Returns the NumPy type of a type of any library, by its name: also if that is one of ml_dtypes."""
+    try:
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype)
+    except TypeError:
+        name = str(dtype).rpartition(".")[2]  # as of torch.float32 and array_api_strict.float32
+        if name not in _NAMES:
+            raise
+    if isinstance(name, str) and name == "bfloat16":
+        name = optional_module("ml_dtypes", "bfloat16 is a type of the package ml_dtypes: install it").bfloat16
+    found: np.dtype[Any] = np.dtype(name)
+    return found
+
+
 def result_type(dtype: Any, natural: str) -> np.dtype[Any]:
     """Returns the type of a result: the caller's `dtype`, or `natural` if that is None."""
     if dtype is None:
         return np.dtype(natural)
-    found: np.dtype[Any] = np.dtype(dtype)
+    found = type_of(dtype)
     if found not in TYPES:
         raise InvalidArgument(f"results are not written as {found}: choose one of "
                               + ", ".join(sorted(str(one) for one in TYPES)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import ArrayForm, give_back, is_double, readable, result_type, writable
+from ._arrays import ArrayForm, give_back, is_double, readable, result_type, type_of, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
@@ -457,7 +457,7 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
             problem = problem_on_gpu(*forms, origin, **fixed)
         except TypeError:  # an option without a hash
             problem = problem_on_gpu.__wrapped__(*forms, origin, **fixed)
-    if dtype is not None and np.dtype(dtype) != problem.natural:
+    if dtype is not None and type_of(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
     convolver = (problem.for_arrays_on(source.device, source.dtype, from_cache=True) if taps is None
                  else problem.for_kernels_on(source.device, source.dtype))
@@ -471,7 +471,8 @@ def _apply_to_slabs(image: Any, kernel: Any, form: dict[str, Any], options: Conv
     prepared = prepared_kernel(kernel, "the kernel", len(shape), options.get("origin", "middle"))
     dtype: np.dtype[Any] = DeviceArray.of(image[0], "a slab of the image").dtype
     problem = Problem(shape, prepared, dtype, {**form, "executions": 1})
-    if options.get("dtype") not in (None, problem.natural):
+    wanted = options.get("dtype")
+    if wanted is not None and type_of(wanted) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
     return SlabConvolvers(problem, shape, from_cache=True)(image, options.get("out"), options.get("stream"))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import readable
+from ._arrays import give_back, readable
 from ._device import DeviceArray, host_copy, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._filters import FilterBank, FilterMethod, _Problem
@@ -148,17 +148,19 @@ class CorrelationBank:
         problem = self._problem
         if self._series is None:
             self._series = self._filters(problem.shape, problem.single)
-        if self._block is not None:
-            signals = self._divided(signals)
-        return self._series(signals, out, stream=stream, progress=progress)
+        if self._block is None:
+            return self._series(signals, out, stream=stream, progress=progress)
+        result = self._series(self._divided(signals), out, stream=stream, progress=progress)
+        return result if out is not None else give_back(result, signals)
 
     def _divided(self, signals: Any) -> np.ndarray:
         """Returns signals in host memory, divided by the level of their noise."""
         self._refuse_block_on_gpu(signals)
         samples = readable(signals, "the signals")
         self._problem.check_shape(samples.shape)
-        return divide_by_noise(samples, self._block or 0, axis=self._problem.axis,
-                               precision=self._problem.arguments["precision"])
+        divided: np.ndarray = divide_by_noise(samples, self._block or 0, axis=self._problem.axis,
+                                              precision=self._problem.arguments["precision"])
+        return divided
 
     def _refuse_block_on_gpu(self, signals: Any) -> None:
         if self._block is not None and is_on_gpu(signals):
@@ -291,7 +293,7 @@ def correlation_peaks(signals: Any, templates: Any, **options: Unpack[PeakKeywor
 
 
 @names_wrong_types
-def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Precision = "float32") -> np.ndarray:
+def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Precision = "float32") -> Any:
     """Returns signals divided by the level of their noise.
 
     The level of a block is ``median(abs(x)) / 0.6745``, of complex signals ``median(abs(x)) / sqrt(log(2))``: the
@@ -326,5 +328,4 @@ def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Prec
     moved = np.moveaxis(samples, axis, -1)
     flat = moved.reshape(int(np.prod(moved.shape[:-1], dtype=np.int64)), moved.shape[-1])
     quotients: Any = _core.divide_by_noise(flat, block, precision)
-    result: np.ndarray = np.moveaxis(quotients.reshape(moved.shape), -1, axis)
-    return result
+    return give_back(np.moveaxis(quotients.reshape(moved.shape), -1, axis), signals)

@@ -4,9 +4,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-import numpy as np
-
 from . import _core
+from ._arrays import type_of
 from ._errors import InvalidArgument
 from ._iteration import Callback
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of
@@ -154,5 +153,5 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     if "origin" in own:
         own["origin"] = center_of(own["origin"], dimensions)
     if own.get("image_dtype") is not None:
-        own["image_dtype"] = np.dtype(own["image_dtype"]).name
+        own["image_dtype"] = type_of(own["image_dtype"]).name
     return own

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import give_back, is_double, readable, writable
+from ._arrays import give_back, is_double, readable, type_of, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
-from ._errors import InvalidArgument, optional_module, warn_of_clamped
+from ._errors import InvalidArgument, warn_of_clamped
 from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
@@ -99,14 +99,6 @@ def _bank(filters: Any) -> list[np.ndarray]:
 
 def _taps(array: Any, what: str) -> np.ndarray:
     return to_host(array, what) if is_on_gpu(array) else readable(array, what)
-
-
-def type_of(dtype: Any) -> np.dtype[Any]:
-    """Returns a NumPy type, also if its name is one of ml_dtypes."""
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        dtype = optional_module("ml_dtypes", "bfloat16 is a type of the package ml_dtypes: install it").bfloat16
-    found: np.dtype[Any] = np.dtype(dtype)
-    return found
 
 
 def _is_short_float(dtype: np.dtype[Any]) -> bool:

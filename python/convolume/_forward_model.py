@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import readable
+from ._arrays import readable, type_of
 from ._deconvolve_options import Edges, deconvolution_defaults
 from ._errors import InvalidArgument
 from ._linear_map import LinearMap, linear_operator
@@ -88,7 +88,7 @@ class ForwardModel:
                  dtype: Any = "float32", **options: Unpack[_ModelKeywords]) -> None:
         views = listed(views, "the views")
         self.shapes, self.result_shape = shapes_of(shapes, views, shape)
-        self.dtype = np.dtype(dtype)
+        self.dtype = type_of(dtype)
         if self.dtype.name not in ("float32", "float64"):
             raise InvalidArgument(f"a forward model of {self.dtype}: it computes with float32 or float64")
         edges = options.get("edges", "extend")

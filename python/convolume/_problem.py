@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from ._arrays import is_double, readable
+from ._arrays import is_double, readable, type_of
 from ._errors import InvalidArgument
 from ._options import (
     Boundary,
@@ -138,7 +138,7 @@ class Problem:
         if taps.ndim != len(shape):
             raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give one of at "
                                   "least one, and no more than the image has")
-        image_type = readable(np.empty(0, dtype), "dtype").dtype
+        image_type = readable(np.empty(0, type_of(dtype)), "dtype").dtype
         if arguments.get("precision") is None:
             arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"
         arguments["origin"] = prepared.origin

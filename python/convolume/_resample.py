@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import elements_of, names_wrong_types
-from ._arrays import TYPES, host_numbers, readable, real_type
+from ._arrays import TYPES, host_numbers, readable, real_type, type_of
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import whole_numbers
@@ -151,10 +151,10 @@ class Resampler:
         if taps is None:
             common = math.gcd(up, down) or 1
             up, down = up // common, down // common
-            filter_taps = low_pass(up, down, np.dtype(dtype)) if up != down else np.ones(1)
+            filter_taps = low_pass(up, down, type_of(dtype)) if up != down else np.ones(1)
         else:
             filter_taps = readable(taps, "taps")
-        samples = np.dtype(dtype)
+        samples = type_of(dtype)
         if samples not in TYPES:
             raise InvalidArgument(f"signals of type {samples} are not resampled: convert them to float32")
         own = samples if samples.kind in "fc" else np.dtype(np.float64)

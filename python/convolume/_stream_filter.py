@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import elements_of, given_flag, names_wrong_types
-from ._arrays import readable
+from ._arrays import readable, type_of
 from ._errors import InvalidArgument
 from ._options import with_keywords
 from ._run import thread_count
@@ -85,7 +85,7 @@ class StreamFilter:
 
     @with_keywords(StreamKeywords, {"channels": None, "dtype": np.float32, "max_taps": None, "workers": 1})
     def __init__(self, filters: Any, block: int = 256, **options: Unpack[StreamKeywords]) -> None:
-        self._dtype = np.dtype(options.get("dtype", np.float32))
+        self._dtype = type_of(options.get("dtype", np.float32))
         if self._dtype.name not in ("float32", "float64"):
             raise InvalidArgument(f"streams are filtered in float32 or float64, not in {self._dtype}")
         taps = _taps(filters)

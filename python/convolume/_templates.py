@@ -125,7 +125,7 @@ class MaskedKeywords(Resources, total=False):
 
 @with_keywords(MaskedKeywords, defaults_of(MaskedKeywords, fixed_mask=None, moving_mask=None, overlap_ratio=0.3))
 def masked_correlation(fixed: Any, moving: Any, mode: Literal["full", "same"] = "full",
-                       **options: Unpack[MaskedKeywords]) -> np.ndarray:
+                       **options: Unpack[MaskedKeywords]) -> Any:
     """Correlates two images by normalized cross-correlation of the pixels that both masks have, as
     skimage.registration.phase_cross_correlation with masks and ITK's MaskedFFTNormalizedCorrelationImageFilter do.
 
@@ -146,7 +146,7 @@ def masked_correlation(fixed: Any, moving: Any, mode: Literal["full", "same"] = 
 
     Returns
     -------
-    array of numbers from -1 to 1
+    array of numbers from -1 to 1, of the library that `fixed` comes from
         float32 if both images are float32 or float16, else float64.
 
     Raises
@@ -203,7 +203,7 @@ def masked_correlation(fixed: Any, moving: Any, mode: Literal["full", "same"] = 
     if mode == "same":
         first = [(m - 1) // 2 for m in b.shape]
         result = result[tuple(slice(begin, begin + n) for begin, n in zip(first, a.shape))]
-    return result.astype(dtype, copy=False)
+    return give_back(result.astype(dtype, copy=False), fixed)
 
 
 def _check_shapes(image: Sequence[int], template: Sequence[int]) -> None:
