@@ -12,7 +12,8 @@ from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refin
 from ._bleaching import correct_bleaching
 from ._channels import Channelizer, Synthesizer, channelize, synthesize
 from ._chirps import chirp_bank, spectral_chirp_bank
-from ._convolve import Convolver, convolve, correlate
+from ._convolve import convolve, correlate
+from ._convolver import Convolver
 from ._core import version
 from ._correlation import CorrelationBank, correlation_peaks, divide_by_noise
 from ._deconvolve import Deconvolver

@@ -22,7 +22,8 @@ import numpy as np
 
 from . import _core
 from ._argument_types import check_types
-from ._convolve import CachedConvolver, convolve, correlate
+from ._convolve import convolve, correlate
+from ._convolver import CachedConvolver
 from ._errors import InvalidArgument
 from ._linear_map import LinearMap
 from ._options import (

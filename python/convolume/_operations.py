@@ -17,7 +17,7 @@ from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple, symmetric_halo
-from ._convolve import Convolver
+from ._convolver import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings

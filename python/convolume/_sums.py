@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import TYPES, ArrayForm, give_back, host_numbers, readable, with_whole_strides
-from ._convolve import CachedConvolver, Convolver
+from ._convolver import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
 from ._filters import FilterBank, filter_bank

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._arrays import host_numbers
-from ._convolve import Convolver
+from ._convolver import Convolver
 from ._errors import InvalidArgument, optional_module
 from ._gradients import (
     OPERANDS,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._argument_types import names_wrong_types
-from ._convolve import CachedConvolver
+from ._convolver import CachedConvolver
 from ._errors import BadData, InvalidArgument, Unavailable, optional_module
 from ._gpu_numbers import GpuConvolver, GpuNumbers, on_host
 from ._run import Device, thread_count

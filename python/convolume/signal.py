@@ -27,7 +27,8 @@ import numpy as np
 
 from ._argument_types import names_wrong_types
 from ._arrays import TYPES, ArrayForm
-from ._convolve import convolve_on_gpu, problem_on_gpu
+from ._convolve import problem_on_gpu
+from ._convolver import convolve_on_gpu
 from ._device import DeviceArray, is_on_gpu
 from ._errors import InvalidArgument
 from ._exact_sums import Summed, exact_sums

@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from ._convolve import Convolver
 from ._convolve import convolve as _convolve
 from ._convolve import correlate as _correlate
+from ._convolver import Convolver
 from ._errors import InvalidArgument, optional_module
 from ._gradients import (
     OPERANDS,
