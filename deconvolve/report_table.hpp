@@ -24,7 +24,7 @@ void for_each_fact(const DeconvolveReport& report, const Use& use) {
     use("background_range", report.background_range, pixel,
         "difference of the largest and the smallest background, if it varies");
     use("darkest", report.darkest, pixel,
-        "mean of the darkest region, if the background is doubtful");
+        "mean of the darkest regions, if the background is doubtful");
     use("is_under_haze", report.is_under_haze, "", "whether haze hides the background");
     use("offset", report.photons.offset, pixel, "value of a pixel without light");
     use("offset_error", report.offset_error, pixel, "error of an offset that the noise tells");

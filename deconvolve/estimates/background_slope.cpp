@@ -156,7 +156,7 @@ void check_varying_background(const DeconvolutionProblem& problem) {
                                        least, " pixels along y and x, and this one has ",
                                        to_string(problem.image), ": give ",
                                        OptionName{"background"}, " as a number, or auto"));
-    if (share_of_haze(problem) > haze::hazy_share)
+    if (share_of_haze(problem, regions::reach) > haze::hazy_share)
         throw InvalidArgument(sentence(
             "the PSF lays haze over the image, which varies as slowly as a background: give ",
             OptionName{"background"},

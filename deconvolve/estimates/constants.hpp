@@ -131,18 +131,14 @@ inline constexpr index_t fine_for_coarse = 1 << 10;
 namespace regions {
 
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
-/// mean. A region has at least as many pixels.
-inline constexpr index_t edge = 16;
+/// mean. What a PSF spreads beyond twice the edge along y or x is haze.
+inline constexpr index_t edge = 8, reach = 2 * edge;
 /// Pixels of strips, and levels, beyond which an image is sampled; levels below which they are of
 /// single pixels; pixels of a level at most.
 inline constexpr index_t enough_pixels = 1 << 22;
 inline constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest_level = 8;
-/// Standard errors below the mean for a region to be darker than noise explains: the darkest of
-/// about ten thousand dark regions is four below it.
-inline constexpr double most_errors = 8;
-/// Share of the light that shows. Haze of a widefield image, and specimens that fill less than
-/// three quarters of it, raise the usual level above the darkest region by less than this share of
-/// the brightest region.
+/// Share of the light that shows. The haze of confocal microscopes and light sheets over a region
+/// is less than this share of the light.
 inline constexpr double noticeable = 0.1;
 
 }  // namespace regions
@@ -152,7 +148,7 @@ namespace varying {
 
 /// Least edge of a region: twice the reach within which a PSF without haze keeps its light, so that
 /// a region is larger than the image of a point.
-inline constexpr index_t least_edge = 2 * regions::edge;
+inline constexpr index_t least_edge = 2 * regions::reach;
 /// Regions are a third of the image, if that is more: the more pixels they have, the surer some are
 /// dark; five along an axis overlap by half.
 inline constexpr index_t edges_of_image = 3;

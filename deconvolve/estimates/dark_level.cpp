@@ -39,15 +39,15 @@ bool is_compared(const ConstImageView& coarse, index_t i) {
 
 }  // namespace
 
-double share_of_haze(const DeconvolutionProblem& problem) {
+double share_of_haze(const DeconvolutionProblem& problem, index_t reach) {
     const Shape3 shape = problem.psf.shape();
     const Index3& center = problem.options.center.index;
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(shape.z * shape.y));
     parallel_for(shape.z * shape.y, thread_count(0), [&](index_t row, int) {
         const float* const taps = problem.psf.elements<float>() + row * shape.x;
-        const bool is_near = std::abs(row % shape.y - center.y) <= regions::edge;
-        const index_t begin = is_near ? std::max<index_t>(0, center.x - regions::edge) : 0;
-        const index_t end = is_near ? std::min(shape.x, center.x + regions::edge + 1) : 0;
+        const bool is_near = std::abs(row % shape.y - center.y) <= reach;
+        const index_t begin = is_near ? std::max<index_t>(0, center.x - reach) : 0;
+        const index_t end = is_near ? std::min(shape.x, center.x + reach + 1) : 0;
         const double near = std::accumulate(taps + begin, taps + end, 0.0);
         const double beyond = std::accumulate(taps, taps + begin, 0.0) +
                               std::accumulate(taps + end, taps + shape.x, 0.0);
@@ -64,6 +64,8 @@ double share_of_haze(const DeconvolutionProblem& problem) {
 std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
     if (fine.options.background || !fine.traits.counts_photons) return {};
     std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));
+    level->haze_ = share_of_haze(fine, regions::edge);
+    if (level->haze_ <= regions::noticeable) return level;
     const index_t most =
         std::max(haze::coarse_pixels, element_count(fine.image) / haze::fine_for_coarse);
     DeconvolutionProblem& coarse = level->problem_;
@@ -77,8 +79,7 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
         for (int axis = 0; axis < 3; ++axis) level->factors_[axis] *= coarsening.factor(axis);
         with_z = !with_z;
     }
-    if (from == &fine) return {};
-    level->has_haze_ = share_of_haze(fine) > haze::hazy_share;
+    if (from == &fine) return level;
     EngineChoice engines;
     engines.device = EngineChoice::Device::cpu;
     engines.threads = threads;
@@ -94,6 +95,7 @@ std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int
 }
 
 index_t DarkLevel::host_bytes() const {
+    if (!can_find()) return 0;
     // Six images of the object, and four of the image with two predictions.
     const index_t arrays = 6 * bytes_of(problem_.object, PixelType::float32) +
                            6 * bytes_of(problem_.image, PixelType::float32);
@@ -171,7 +173,7 @@ PixelHalves samples_of(float value, int halvings, const PhotonScale& photons,
 
 }  // namespace
 
-HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) const {
+LevelRange DarkLevel::find(const Sums& sums, const PhotonScale& photons) const {
     const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
     const double offset = photons.offset * pixels;
     const ConstImageView coarse = sums.coarse_.view();
@@ -192,13 +194,9 @@ HazeBackground DarkLevel::find(const Sums& sums, const PhotonScale& photons) con
     }
     LightDivision division(*blur_, *back_, std::move(first), std::move(second), threads_);
     const double mean = division.mean();
-    if (!(mean > 0)) return {photons.offset, photons.offset, photons.offset};
+    if (!(mean > 0)) return {photons.offset, photons.offset};
     const LevelRange range = division.plausible_levels(has_gain);
-    // The light that does the least harm: as many times too much at one end of the range as too
-    // little at the other.
-    const double light = std::sqrt((mean - range.least) * (mean - range.most));
-    const auto of_pixel = [&](double level) { return photons.offset + level / pixels; };
-    return {of_pixel(mean - light), of_pixel(range.least), of_pixel(range.most)};
+    return {photons.offset + range.least / pixels, photons.offset + range.most / pixels};
 }
 
 }  // namespace convolume::deconvolve

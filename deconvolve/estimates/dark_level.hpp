@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The background of an image that has no dark region, or whose PSF spreads haze over all regions.
+// The background of an image whose PSF spreads haze over all regions.
 //
 // Light that covers all of the image may be background, or haze of the specimen. A restoration that
 // begins with most light as background leaves it there, if its iterations end before they fit
@@ -18,9 +18,9 @@
 
 namespace convolume::deconvolve {
 
-/// Returns the share of haze in the PSF's light: what lies further from the PSF's center, along y
-/// or x, than the edge of a region.
-double share_of_haze(const DeconvolutionProblem& problem);
+/// Returns the share of haze in the PSF's light: what is more than `reach` pixels from the PSF's
+/// center, along y or x.
+double share_of_haze(const DeconvolutionProblem& problem, index_t reach);
 
 class DarkLevel {
   public:
@@ -40,14 +40,16 @@ class DarkLevel {
         Volume coarse_;
     };
 
-    /// Returns null if the problem needs no such estimate, or its image is too small for one.
+    /// Returns null if the problem needs no such estimate.
     static std::shared_ptr<DarkLevel> make(const DeconvolutionProblem& fine, int threads);
 
-    /// Returns the background of a pixel, at least the offset of `photons`.
-    HazeBackground find(const Sums& sums, const PhotonScale& photons) const;
-    /// Returns whether the PSF spreads so much light so far that a region may be dark without
-    /// being free of haze.
-    bool has_haze() const { return has_haze_; }
+    /// Returns the range of the background of a pixel, at least the offset of `photons`.
+    LevelRange find(const Sums& sums, const PhotonScale& photons) const;
+    /// Returns whether there is haze to look under, and the image is large enough for it. Otherwise
+    /// there are no sums.
+    bool can_find() const { return blur_.has_value(); }
+    /// Returns the share of the PSF's light that lies beyond a region's edge from its center.
+    double haze() const { return haze_; }
     index_t host_bytes() const;
 
   private:
@@ -56,7 +58,7 @@ class DarkLevel {
 
     Shape3 fine_;
     int threads_;
-    bool has_haze_ = false;
+    double haze_ = 0;
     Shape3 factors_{1, 1, 1};  ///< number of pixels of the image in a coarse pixel along each axis
     DeconvolutionProblem problem_;
     std::optional<Convolver> blur_, back_;

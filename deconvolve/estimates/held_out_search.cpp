@@ -108,8 +108,10 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       iterations_(*whole.options.iterations),
       bounds_(whole.bounds()),
       is_plane_(whole.image.z == 1),
-      from_half_to_all_(
-          is_plane_ ? 1 : search::from_half_to_all + search::more_with_haze * share_of_haze(whole)),
+      from_half_to_all_(is_plane_
+                            ? 1
+                            : search::from_half_to_all +
+                                  search::more_with_haze * share_of_haze(whole, regions::reach)),
       brightest_(whole.image, problem_.image, threads) {}
 
 std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& whole,

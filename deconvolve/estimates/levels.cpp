@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -48,66 +49,112 @@ Level usual_level(std::vector<double> values) {
 
 namespace {
 
-/// Means of the regions of an image that differ most from a level.
-struct RegionRange {
-    std::optional<double> darkest;  ///< set if it is below the level by more than noise explains
-    double least = std::numeric_limits<double>::infinity();
-    double brightest = -std::numeric_limits<double>::infinity();
+/// Mean of the pixels of a region, and the variance of their noise.
+struct RegionMean {
+    double mean = 0, variance = 0;
 };
 
-/// Compares the regions of strips with a level.
+/// The regions of an image that have no saturated pixel.
+struct RegionMeans {
+    std::vector<RegionMean> all;
+    double pixels = 0;       ///< number of pixels of a region
+    bool is_rounded = true;  ///< whether all values are integers
+};
+
 template <class T>
-RegionRange range_of_regions(const Strips& strips, double level, double saturation) {
-    double most_errors = regions::most_errors;
-    RegionRange range;
+RegionMeans region_means(const Strips& strips, index_t edge, double saturation) {
+    RegionMeans regions;
     const Shape3 shape = strips.view.shape;
-    const index_t height = strips.height, width = std::min(regions::edge, shape.x);
-    const auto count = static_cast<double>(height * width);
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t top = 0; top < strips.count * strips.stride; top += strips.stride)
-            for (index_t left = 0; left + width <= shape.x; left += width) {
-                double sum = 0, squares = 0;
-                bool is_complete = true;
-                for (index_t y = top; y < top + height; ++y)
-                    for (index_t x = left; x < left + width; ++x) {
-                        const auto value =
-                            static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x)));
-                        const double away = value - level;
-                        is_complete = is_complete && value < saturation;
-                        sum += away;
-                        squares += away * away;
-                    }
-                if (!is_complete) continue;
-                const double mean = sum / count;
-                range.brightest = std::max(range.brightest, mean + level);
-                range.least = std::min(range.least, mean + level);
-                // Values are rounded, so their variance is at least 1/12.
-                const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
-                const double errors = -mean / std::sqrt(variance / count);
-                if (errors <= most_errors) continue;
-                most_errors = errors;
-                range.darkest = mean + level;
+    const index_t height = std::min(edge, strips.height), width = std::min(edge, shape.x);
+    regions.pixels = static_cast<double>(height * width);
+    const double steps = std::max(1.0, static_cast<double>(height * (width - 1)));
+    const auto add = [&](index_t z, index_t top, index_t left) {
+        double sum = 0, squares = 0;
+        for (index_t y = top; y < top + height; ++y) {
+            double previous = 0;
+            for (index_t x = left; x < left + width; ++x) {
+                const auto value =
+                    static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x)));
+                if (value >= saturation) return;
+                regions.is_rounded = regions.is_rounded && value == std::round(value);
+                sum += value;
+                // Neighbors in a row differ by noise, and less by structures.
+                squares += x > left ? (value - previous) * (value - previous) : 0;
+                previous = value;
             }
-    return range;
+        }
+        regions.all.push_back({sum / regions.pixels, squares / (2 * steps)});
+    };
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t strip = 0; strip < strips.count; ++strip)
+            for (index_t y = 0; y + height <= strips.height; y += height)
+                for (index_t left = 0; left + width <= shape.x; left += width)
+                    add(z, strip * strips.stride + y, left);
+    return regions;
 }
 
-RegionRange range_of_regions(const Strips& strips, double level, double saturation) {
+RegionMeans region_means(const Strips& strips, index_t edge, double saturation) {
     if (strips.count == 0) return {};  // planes of too few pixels
     return visit_pixel_type(strips.view.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>)
-            return range_of_regions<T>(strips, level, saturation);
+            return region_means<T>(strips, edge, saturation);
         else
-            return RegionRange{};
+            return RegionMeans{};
     });
+}
+
+/// Returns by how many standard deviations the lowest of `count` normal deviates is below their
+/// mean with a probability.
+double lowest_deviate(std::size_t count, double probability) {
+    const double tail = -std::expm1(std::log1p(-probability) / static_cast<double>(count));
+    double near = -10, far = 10;
+    while (far - near > 1e-3) {
+        const double middle = (near + far) / 2;
+        (std::erfc(middle / std::numbers::sqrt2) / 2 > tail ? near : far) = middle;
+    }
+    return near;
+}
+
+/// Returns how far rounding to integers may move the mean of normal deviates, from the variance of
+/// the rounded values: the first term of its Fourier series.
+double rounding_error(double rounded_variance) {
+    const double variance = std::max(0.0, rounded_variance - 1.0 / 12);
+    return std::exp(-2 * std::numbers::pi * std::numbers::pi * variance) / std::numbers::pi;
+}
+
+/// Returns the level of the dark regions, of which there is at least one. Their means differ by
+/// noise only, so that half of them are below the level, and the darkest one is as far below it as
+/// the lowest of as many normal deviates. Assumes that all regions are dark, then fewer.
+Level darkest_level(RegionMeans& regions) {
+    std::vector<RegionMean>& all = regions.all;
+    std::sort(all.begin(), all.end(),
+              [](const RegionMean& a, const RegionMean& b) { return a.mean < b.mean; });
+    for (std::size_t dark = all.size();;) {
+        const std::size_t half = (dark + 1) / 2;
+        double variance = 0;
+        for (std::size_t i = 0; i < half; ++i)
+            variance += all[i].variance / static_cast<double>(half);
+        const double deviation = std::sqrt(variance / regions.pixels);
+        const double level = all.front().mean + deviation * lowest_deviate(dark, 0.5);
+        std::size_t below = 1;
+        while (below < all.size() && all[below].mean <= level) ++below;
+        if (2 * below - 1 >= dark) {
+            // The lowest deviate is in this range in 68 of 100 cases.
+            const double chance =
+                deviation * (lowest_deviate(dark, 0.16) - lowest_deviate(dark, 0.84)) / 2;
+            return {level, std::hypot(chance, regions.is_rounded ? rounding_error(variance) : 0)};
+        }
+        dark = 2 * below - 1;
+    }
 }
 
 }  // namespace
 
 Strips::Strips(const Shape3& image) {
-    height = std::min(regions::edge, image.y);
+    height = std::min(2 * regions::edge, image.y);
     stride = height * std::max<index_t>(1, element_count(image) / regions::enough_pixels);
-    if (height * std::min(regions::edge, image.x) >= regions::edge)
+    if (height * std::min(2 * regions::edge, image.x) >= 2 * regions::edge)
         count = (image.y - height) / stride + 1;
 }
 
@@ -165,21 +212,43 @@ void BackgroundEstimate::add(const ConstImageView& planes, index_t z) {
 }
 
 ImageBackground BackgroundEstimate::estimate() const {
-    if (levels_.empty()) return {};
-    const auto [level, error] = usual_level(levels_);
-    const RegionRange range = range_of_regions(strips_, level, saturation_);
-    if (!std::isfinite(range.brightest)) return {};  // planes of fewer than 16 pixels
-    if (!range.darkest ||
-        level - *range.darkest <= regions::noticeable * (range.brightest - *range.darkest))
-        return {level, {}, range.least, !range.darkest, error};
-    const bool far_above_zero = *range.darkest > regions::noticeable * range.brightest;
-    return {0, far_above_zero ? range.darkest : std::nullopt, range.least, false};
+    RegionMeans regions = region_means(strips_, regions::edge, saturation_);
+    RegionMeans larger = region_means(strips_, 2 * regions::edge, saturation_);
+    if (levels_.empty() || regions.all.empty() || larger.all.empty()) return {};
+    const Level darkest = darkest_level(regions), of_larger = darkest_level(larger);
+    const Level usual = usual_level(levels_);
+    const double light = mean_of_levels() - darkest.value;
+    const auto is_as_dark = [&](const Level& level) {
+        const double chance = haze::certain_errors * std::hypot(level.error, darkest.error);
+        return level.value - darkest.value <= std::hypot(chance, regions::noticeable * light);
+    };
+    ImageBackground found{darkest.value, {}, darkest.value};
+    // A quarter of the image is as dark, or quarters of a dark region are as dark as the region.
+    found.is_dark = is_as_dark(usual) || is_as_dark(of_larger);
+    found.error = std::hypot(darkest.error, std::max(0.0, of_larger.value - darkest.value));
+    // The usual level is of more pixels, but no region may be darker.
+    const double error = std::hypot(usual.error, darkest.error);
+    if (usual.value - darkest.value <= error) {
+        found.level = usual.value;
+        found.error = error;
+    }
+    return found;
+}
+
+double BackgroundEstimate::mean_of_levels() const {
+    return std::accumulate(levels_.begin(), levels_.end(), 0.0) /
+           static_cast<double>(levels_.size());
 }
 
 ImageBackground BackgroundEstimate::check(double given) const {
     if (!(given > 0)) return {given};
-    const RegionRange range = range_of_regions(strips_, given, saturation_);
-    return {given, range.darkest, range.least};
+    RegionMeans regions = region_means(strips_, regions::edge, saturation_);
+    if (levels_.empty() || regions.all.empty()) return {given};
+    const auto [darkest, error] = darkest_level(regions);
+    const bool is_above =
+        given - darkest > std::hypot(haze::certain_errors * error,
+                                     regions::noticeable * (mean_of_levels() - darkest));
+    return {given, is_above ? std::optional(darkest) : std::nullopt, darkest};
 }
 
 namespace {
@@ -199,6 +268,36 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
     return std::max(0.0, std::min(noise->offset, most));
 }
 
+/// Sets the background, so that the light is as many times too much at one end of its range as too
+/// little at the other.
+void set_background(const ImageBackground& found, const DeconvolutionProblem& problem,
+                    const FindHazeBackground& find_under_haze, LoadedImage& loaded) {
+    const double haze = problem.dark_level ? problem.dark_level->haze() : 0;
+    const double offset = loaded.photons.offset, all = std::max(0.0, loaded.mean - offset);
+    // Haze over the dark regions is at most as bright as haze of the same light spread evenly.
+    const auto with_haze = [&](double light) {
+        return found.is_dark && light < (1 - haze) * all ? light / (1 - haze) : all;
+    };
+    const double above = loaded.mean - found.level;
+    double least = above, most = with_haze(above), error = *found.error;
+    loaded.is_under_haze = haze > regions::noticeable;
+    if (loaded.is_under_haze && find_under_haze) {
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
+        const LevelRange range =
+            find_under_haze({loaded.has_gain ? loaded.photons.gain : unlimited, offset});
+        const double lowest = std::clamp(above - error, 0.0, all);
+        const double highest = std::max(lowest, with_haze(above + error));
+        least = std::clamp(loaded.mean - range.most, lowest, highest);
+        most = std::clamp(loaded.mean - range.least, lowest, highest);
+        if (least >= most) error = highest - lowest;  // photons and regions contradict each other
+    }
+    const double light = std::min(least > 0 ? std::sqrt(least * most) : above, all);
+    const double half_range = std::max({light - least, most - light, 0.0});
+    if (!found.is_dark && half_range > regions::noticeable * light) loaded.darkest = found.level;
+    loaded.background = loaded.mean - light;
+    loaded.background_error = std::hypot(error, half_range, regions::noticeable * light);
+}
+
 }  // namespace
 
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
@@ -207,35 +306,22 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     const DeconvolveOptions& options = problem.options;
     loaded.background = background.level;
     loaded.darkest = background.darkest;
-    loaded.background_error = background.error;
     loaded.is_filtered = noise && noise->is_filtered && !options.gain;
     const bool tells_gain = noise && !noise->is_filtered;
     loaded.photons.gain = options.gain.value_or(tells_gain ? noise->gain : 1);
     loaded.has_gain = options.gain || tells_gain;
     loaded.noise = loaded.photons;
-    if (!problem.traits.counts_photons && options.splits == 0) return;
-    const std::optional<double> gain =
-        loaded.has_gain ? std::optional(loaded.photons.gain) : std::nullopt;
-    const double offset = offset_of(background, noise, options, gain, loaded.offset_error);
-    loaded.noise.offset = offset;
-    if (!problem.traits.counts_photons) return;
-    loaded.photons.offset = offset;
+    if (problem.traits.counts_photons || options.splits > 0) {
+        const std::optional<double> gain =
+            loaded.has_gain ? std::optional(loaded.photons.gain) : std::nullopt;
+        loaded.noise.offset = offset_of(background, noise, options, gain, loaded.offset_error);
+    }
+    if (problem.traits.counts_photons) loaded.photons.offset = loaded.noise.offset;
     if (options.background) return;
-    const bool may_be_haze = problem.dark_level && problem.dark_level->has_haze();
-    if (find_under_haze && (!background.is_certain || may_be_haze)) {
-        constexpr double unlimited = std::numeric_limits<double>::infinity();
-        const HazeBackground found =
-            find_under_haze({loaded.has_gain ? loaded.photons.gain : unlimited, offset});
-        loaded.background = found.level;
-        loaded.background_error = std::max(found.level - found.least, found.most - found.level);
-        loaded.darkest.reset();
-        loaded.is_under_haze = true;
-    }
-    loaded.background = std::max(loaded.background, offset);
-    if (loaded.background_error) {
-        const double light = loaded.mean - loaded.background;
-        loaded.background_error = std::hypot(*loaded.background_error, regions::noticeable * light);
-    }
+    if (background.error)
+        set_background(background, problem, find_under_haze, loaded);
+    else
+        loaded.background = loaded.photons.offset;
 }
 
 ImageBackground find_background(const ConstImageView& image, std::optional<double> given,

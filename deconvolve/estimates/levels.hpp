@@ -63,10 +63,10 @@ void check_estimate(const ConstImageView& estimate, int threads);
 struct ImageBackground {
     double level = 0;
     std::optional<double> darkest{};
-    /// Mean of the darkest region, which is above the camera's offset. Infinite if there is none.
+    /// Level of the darkest regions, which is above the camera's offset. Infinite if there is none.
     double darkest_region = std::numeric_limits<double>::infinity();
-    bool is_certain = true;  ///< whether the level was given, or is that of the darkest region
-    std::optional<double> error{};  ///< standard error of an estimated level that is certain
+    bool is_dark = true;            ///< whether the darkest regions have no light from the specimen
+    std::optional<double> error{};  ///< standard error of an estimated level
 };
 
 /// Scale of photons that fits the noise of an image.
@@ -80,18 +80,18 @@ struct NoiseFit : PhotonScale {
     bool is_filtered = false;
 };
 
-/// Background of an image that may be under haze, and the range in which it lies.
-struct HazeBackground {
-    double level = 0, least = 0, most = 0;
+/// Levels between which a background lies.
+struct LevelRange {
+    double least = 0, most = 0;
 };
-/// Finds the background at least at the offset of a scale of photons. The gain is infinite if it is
-/// not known.
-using FindHazeBackground = std::function<HazeBackground(const PhotonScale& photons)>;
+/// Finds the background under haze, at least at the offset of a scale of photons. The gain is
+/// infinite if it is not known.
+using FindHazeBackground = std::function<LevelRange(const PhotonScale& photons)>;
 
 /// Sets the background, and the scale of photons: as the problem's options have it, or else as the
 /// noise has it. An estimated offset is at most the background and the darkest region. An estimated
-/// background is at least the offset; if the image has no dark region, or its PSF makes haze,
-/// `find_under_haze` finds it above an offset, unless it is empty.
+/// background is at least the offset, and at most the level of the darkest regions. If the PSF
+/// makes haze, `find_under_haze` narrows this range, unless it is empty.
 void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
                 const DeconvolutionProblem& problem, const FindHazeBackground& find_under_haze,
                 LoadedImage& loaded);
@@ -125,11 +125,12 @@ class BackgroundEstimate {
     /// Takes planes from plane `z` on. All planes must be given in order. If all are given at once,
     /// they are not copied, and must stay until the background is estimated.
     void add(const ConstImageView& planes, index_t z);
-    /// Returns the mean of the levels in the shortest interval that holds a quarter of them, or 0
-    /// if the darkest region is much darker. A level is the mean of a few pixels of a row: their
+    /// Returns the level of the darkest regions. If it is the usual level of the image within their
+    /// errors, returns this one, which has less noise: the mean of the levels in the shortest
+    /// interval that holds a quarter of them. A level is the mean of a few pixels of a row: their
     /// most frequent value would be below the mean of Poisson's distribution.
     ImageBackground estimate() const;
-    /// Compares a background that was given with the darkest region of the image.
+    /// Compares a background that was given with the darkest regions of the image.
     ImageBackground check(double given) const;
     /// Returns the bytes that the estimate keeps of an image whose planes do not come all at once.
     static index_t kept_bytes(const Shape3& image, PixelType type);
@@ -138,6 +139,8 @@ class BackgroundEstimate {
     }
 
   private:
+    double mean_of_levels() const;
+
     Shape3 shape_;
     double saturation_;
     index_t level_width_ = 1;   ///< number of pixels of a row whose mean is a level

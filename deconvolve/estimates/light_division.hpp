@@ -7,6 +7,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/volume.hpp"
+#include "deconvolve/estimates/levels.hpp"
 
 namespace convolume::deconvolve {
 
@@ -15,11 +16,6 @@ struct Prediction {
     double background = 0;      ///< of a pixel, above the offset
     double error = 0;           ///< minus the log-likelihood of the other photons
     std::vector<float> errors;  ///< the same of each pixel
-};
-
-/// The levels between which the background lies, above the offset.
-struct LevelRange {
-    double least = 0, most = 0;
 };
 
 /// Restores an image by Richardson and Lucy's iterations, accelerated after Biggs and Andrews
@@ -38,9 +34,10 @@ class LightDivision {
     /// are predicted no better, with the best prediction.
     Prediction run(double share);
 
-    /// Halves the object's share at the start, until a share predicts worse than another one for
-    /// certain. The range reaches to the nearest share on either side that is refuted. If the other
-    /// photons are the same ones, nothing is refuted.
+    /// Returns the range of the background above the offset. Halves the object's share at the
+    /// start, until a share predicts worse than another one for certain. The range reaches to the
+    /// nearest share on either side that is refuted. If the other photons are the same ones,
+    /// nothing is refuted.
     LevelRange plausible_levels(bool has_others);
 
   private:

@@ -123,7 +123,7 @@ class DeviceImages final : public CallerImages {
         if (problem.estimates_photons())
             noise = estimate_photon_scale(std::as_const(image).view(), steps.threads(), saturation);
         FindHazeBackground find_under_haze;
-        if (problem.dark_level)
+        if (problem.dark_level && problem.dark_level->can_find())
             find_under_haze = [&](const PhotonScale& photons) {
                 DarkLevel::Sums coarse(*problem.dark_level);
                 coarse.add(std::as_const(image).view(), saturation);

@@ -375,9 +375,9 @@ struct DeconvolveReport {
     int coarse_iterations = 0;  ///< number of iterations on all coarser images together
     int restarts = 0;           ///< number of steps that acceleration took without extrapolation
     double background = 0;      ///< background b, as given or estimated
-    /// Mean of the image's darkest region, a square of 16×16 pixels, if it contradicts the
-    /// background or leaves it doubtful. It is below a given background, or the offset and it are
-    /// far apart, with an estimated background between them.
+    /// Mean of the image's darkest regions, squares of 8×8 pixels, if it contradicts the background
+    /// or leaves it doubtful. It is below a given background, or the specimen may fill the image,
+    /// with an estimated background between the offset and it.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
     /// How far the right background may be from an estimated one, at least a tenth of `light`

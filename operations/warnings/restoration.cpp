@@ -15,7 +15,8 @@ using Warnings = std::vector<Sentence>;
 
 /// Returns the share of its light by which a result may be wrong if its background is.
 double doubtful_light(const DeconvolveReport& volume) {
-    if (!volume.is_under_haze || !volume.background_error || !(volume.light > 0)) return 0;
+    const bool is_doubtful = volume.is_under_haze || volume.darkest;
+    if (!is_doubtful || !volume.background_error || !(volume.light > 0)) return 0;
     return *volume.background_error / volume.light;
 }
 
@@ -45,7 +46,7 @@ void warn_of_haze(const Reports& volumes, Warnings& warnings) {
                  doubt_of(*most), "; give it by ", OptionName{"background"}, if_known));
 }
 
-/// Warns if the background contradicts the darkest region of a volume, or if no region is dark.
+/// Warns if the background contradicts the darkest regions of a volume, or if no region is dark.
 void warn_of_background(const Reports& volumes, Warnings& warnings) {
     const DeconvolveReport* darkest = nullptr;
     for (const DeconvolveReport& volume : volumes)
@@ -56,13 +57,13 @@ void warn_of_background(const Reports& volumes, Warnings& warnings) {
     const std::string background = format_number(darkest->background);
     if (darkest->background > *darkest->darkest)
         warnings.push_back(sentence("the background of ", background,
-                                    " is above the image's darkest region, whose mean is ", mean,
+                                    " is above the image's darkest regions, whose mean is ", mean,
                                     ": dim structures vanish; lower ", OptionName{"background"},
                                     ", or leave it out"));
     else
         warnings.push_back(sentence("the image may have no dark region: its background is between ",
                                     format_number(darkest->photons.offset), " and ", mean,
-                                    ", the mean of the darkest region, and is taken to be ",
+                                    ", the mean of the darkest regions, and is taken to be ",
                                     background, doubt_of(*darkest), "; give it by ",
                                     OptionName{"background"}, if_known));
 }

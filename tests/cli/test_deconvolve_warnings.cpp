@@ -109,18 +109,18 @@ TEST_CASE("three warnings are printed, and all with -v and in the JSON") {
     CHECK(contains(all[0].get<std::string>(), "the background of 104"));
 }
 
-TEST_CASE("the warning of a background above the darkest region names that region's mean") {
+TEST_CASE("the warning of a background above the darkest regions names their mean") {
     Recording recording;
     CHECK(recording.run({"--background", "99"}) == "");
     const std::string text = recording.run({"--background", "104"});
     CHECK(contains(text,
-                   "the background of 104 is above the image's darkest region, whose mean is "));
+                   "the background of 104 is above the image's darkest regions, whose mean is "));
     CHECK(contains(text, "lower --background, or leave it out"));
     CHECK(recording.run({"--background", "auto"}) == "");
     // One dark corner shows the background, so there is no warning.
     for (index_t y = 0; y < 16; ++y)
         for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
-    CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));
+    CHECK(contains(recording.run({"--background", "99"}), "darkest regions, whose mean is 7"));
 }
 
 TEST_CASE("the default background is that of a dark image, and doubtful if no region is dark") {
@@ -138,15 +138,29 @@ TEST_CASE("the default background is that of a dark image, and doubtful if no re
     CHECK(std::abs(background() - 100) < 8);
 
     // A specimen that fills the image but for a darker corner.
+    const auto fill = [](Recording& full, bool has_corner) {
+        for (index_t z = 0; z < full.pixels.shape.z; ++z)
+            for (index_t y = 0; y < 64; ++y)
+                for (index_t x = 0; x < 48; ++x)
+                    if (!has_corner || y >= 16 || x >= 16)
+                        full.pixels(z, y, x) += 300 + 250 * std::sin(0.3 * static_cast<double>(y)) *
+                                                          std::sin(0.3 * static_cast<double>(x));
+    };
+    Recording corner;
+    fill(corner, true);
+    CHECK_FALSE(contains(corner.run({"--json"}), "background"));
+    CHECK(std::abs(corner.report["report"]["volumes"][0]["background"].get<double>() - 100) < 3);
     Recording full;
-    for (index_t z = 0; z < full.pixels.shape.z; ++z)
-        for (index_t y = 0; y < 64; ++y)
-            for (index_t x = 0; x < 48; ++x) full.pixels(z, y, x) += y < 16 && x < 16 ? 0 : 300;
+    fill(full, false);
     const std::string text = full.run({"--json"});
-    CHECK(full.report["report"]["volumes"][0]["background"] == 0);
     CHECK(contains(text, "the image may have no dark region: its background is between 0 and "));
+    CHECK(contains(text, "; the light of the result may be wrong by "));
     CHECK(contains(text, "--background"));
-    CHECK(full.run({"--background", "100"}) == "");
+    const auto& volume = full.report["report"]["volumes"][0];
+    const auto found = volume["background"].get<double>();
+    CHECK(found < volume["darkest"].get<double>());
+    CHECK(std::abs(found - 100) < volume["background_error"].get<double>());
+    CHECK_FALSE(contains(full.run({"--background", "100"}), "background"));
 }
 
 TEST_CASE("a result that has lost light to the specimen beyond the edges gets a warning") {

@@ -244,7 +244,8 @@ TEST_CASE("missing pixels: a frequent value of few gray levels has data, another
 }
 
 TEST_CASE("missing pixels: what is not seen makes no image darker") {
-    // Bright everywhere, and darkest at one end, so that its background is that of a restoration.
+    // Bright everywhere, and darkest at one end, so that its background may be far below all
+    // pixels.
     Random random(test_seed("hole"));
     const Shape3 extents{12, 96, 96};
     Volume image(extents, PixelType::float32);
@@ -253,7 +254,7 @@ TEST_CASE("missing pixels: what is not seen makes no image darker") {
             for (index_t x = 0; x < extents.x; ++x)
                 image.view().at<float>(z, y, x) = static_cast<float>(
                     poisson(random, 400 + 4 * static_cast<double>(x) +
-                                        150 * std::sin(0.7 * static_cast<double>(y + z))));
+                                        250 * std::sin(0.3 * static_cast<double>(y + z))));
     const Volume psf = to_volume(gaussian_psf(2), PixelType::float32);
     DeconvolveOptions options;
     options.iterations = 1;
