@@ -71,8 +71,7 @@ index_t reserve_for_splits(deconvolve::DeconvolutionProblem& problem, EngineChoi
 void limit_coarse_start(deconvolve::DeconvolutionProblem& problem) {
     if (!problem.options.hold_out) return;
     int& most = *problem.options.coarse_start;
-    if (problem.psf_varies() || deconvolve::share_of_haze(problem, deconvolve::regions::reach) <
-                                    deconvolve::haze::hazy_share)
+    if (problem.psf_varies() || !deconvolve::has_haze(problem))
         most = std::min(most, usual_coarse_start);
 }
 

@@ -97,7 +97,7 @@ class IterationLoop {
                 least_held_ = result.held_out();
                 outcome_.best = k - 1;
             }
-            if (k - 1 - outcome_.best >= prediction::patience) return true;
+            if (k - 1 - outcome_.best >= search::least_patience) return true;
         }
         return decision == MethodState::LoopDecision::converged;
     }

@@ -32,7 +32,7 @@ import convolume
 
 SHAPE, ITERATIONS, COARSE, REFERENCES = (24, 80, 80), 200, 20, (35, 80, 200)
 SEARCH = calibrate.values_of("search")
-HAZE_BEGINS = int(calibrate.values_of("regions")["edge"])  # pixels from the PSF's center
+HAZE_BEGINS = 2 * int(calibrate.values_of("regions")["edge"])  # pixels from the PSF's center, regions::reach
 SHARE_OF_COARSE = 0.8  # of an iteration, for one of a fixed coarse start
 WRONG_SPECIMEN = 1.33, 5.0  # index and depth of the PSF for recordings at a depth of 8 µm
 HELD_OUT = 1 / 8

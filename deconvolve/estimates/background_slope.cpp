@@ -53,7 +53,7 @@ std::vector<Region> regions_of(const Shape3& image) {
 // Adds the levels of a plane. Of large regions some rows are taken.
 void add_levels(const Plane& plane, index_t z, index_t planes, const PixelBounds& bounds,
                 Region& region) {
-    const index_t of_row = region.width / regions::widest_level;
+    const index_t of_row = region.width / regions::edge;
     const index_t rows =
         std::max<index_t>(1, planes * region.height * of_row / regions::enough_levels);
     for (index_t y = 0; y < region.height; ++y) {
@@ -61,14 +61,12 @@ void add_levels(const Plane& plane, index_t z, index_t planes, const PixelBounds
         for (index_t i = 0; i < of_row; ++i) {
             double sum = 0;
             bool is_compared = true;
-            for (index_t k = 0; k < regions::widest_level; ++k) {
-                const float pixel =
-                    plane.at(region.y + y, region.x + i * regions::widest_level + k);
+            for (index_t k = 0; k < regions::edge; ++k) {
+                const float pixel = plane.at(region.y + y, region.x + i * regions::edge + k);
                 is_compared = is_compared && pixel < missing_pixel && !bounds.apply_to(pixel);
                 sum += static_cast<double>(pixel);
             }
-            if (is_compared)
-                region.levels.push_back(sum / static_cast<double>(regions::widest_level));
+            if (is_compared) region.levels.push_back(sum / static_cast<double>(regions::edge));
         }
     }
 }
@@ -156,7 +154,7 @@ void check_varying_background(const DeconvolutionProblem& problem) {
                                        least, " pixels along y and x, and this one has ",
                                        to_string(problem.image), ": give ",
                                        OptionName{"background"}, " as a number, or auto"));
-    if (share_of_haze(problem, regions::reach) > haze::hazy_share)
+    if (has_haze(problem))
         throw InvalidArgument(sentence(
             "the PSF lays haze over the image, which varies as slowly as a background: give ",
             OptionName{"background"},

@@ -62,7 +62,8 @@ inline constexpr double most_lasting = 0.4;
 /// of halves is best.
 inline constexpr double from_half_to_all = 1.25;
 inline constexpr double more_with_haze = 0.4;
-/// Number of iterations away from the reference that end a search, and their share of the best.
+/// Number of iterations away from the reference that end a search, and their share of the best; and
+/// of those without a better prediction of held-out photons.
 inline constexpr int least_patience = 4;
 inline constexpr double patience_share = 0.15;
 /// Iterations of a search relative to those that it finds, for the progress.
@@ -73,9 +74,6 @@ inline constexpr double iterations_of_search = 3;
 /// The search by held-out photons in a whole image, whose prediction rules.py compares, too.
 namespace prediction {
 
-/// Number of consecutive iterations without a better prediction of held-out photons that end the
-/// loop.
-inline constexpr int patience = 4;
 /// Least relative decrease of the error for a prediction to count as better. A flat curve goes on
 /// falling by chance, while the estimate becomes grainy in a way that the PSF hides from the
 /// prediction.
@@ -104,8 +102,8 @@ inline constexpr double searched_residual = 2e-3, left_of_change = 0.1;
 /// that it finds, on kinds of specimens and microscopes that these numbers were not chosen by.
 namespace haze {
 
-/// Least share of haze in a PSF's light that hides dark regions: widefield PSFs have 0.3 and more,
-/// confocal ones 0.03.
+/// Least share of a PSF's light beyond regions::reach that is much haze: widefield PSFs have 0.3
+/// and more, confocal ones 0.03.
 inline constexpr double hazy_share = 0.2;
 /// Least share of the light that an object has at the start of a restoration: halving goes on that
 /// far. Beads under a bright background have a hundredth.
@@ -116,9 +114,6 @@ inline constexpr double certain_errors = 1.96;
 /// Iterations at most, and number of iterations without a better prediction that end a restoration:
 /// accelerated ones may predict worse for some iterations.
 inline constexpr int most_iterations = 100, patience = 12;
-/// Share of its light that a voxel sends into the image if the image tells of it, as in all
-/// methods.
-inline constexpr float least_weight = 1e-2F;
 /// Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
 /// would otherwise be smaller than a coarse pixel.
 inline constexpr index_t coarse_pixels = 1 << 15;
@@ -134,9 +129,9 @@ namespace regions {
 /// mean. What a PSF spreads beyond twice the edge along y or x is haze.
 inline constexpr index_t edge = 8, reach = 2 * edge;
 /// Pixels of strips, and levels, beyond which an image is sampled; levels below which they are of
-/// single pixels; pixels of a level at most.
+/// fewer pixels than a region's row.
 inline constexpr index_t enough_pixels = 1 << 22;
-inline constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12, widest_level = 8;
+inline constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12;
 /// Share of the light that shows. The haze of confocal microscopes and light sheets over a region
 /// is less than this share of the light.
 inline constexpr double noticeable = 0.1;
@@ -262,9 +257,8 @@ namespace psf_fit {
 /// Pixels of the part that is compared: so few that a comparison takes about a second on two cores,
 /// and so many that the mean of their squared errors varies by less than 1 %.
 inline constexpr index_t most_pixels = index_t{1} << 18;
-inline constexpr index_t least_extent = 64;  ///< along y and x, so that cones of light fit
-inline constexpr int most_iterations = 60;   ///< which a prediction mostly ends long before
-inline constexpr double least_gain = 1e-3;   ///< smaller gains do not show in the result
+inline constexpr int most_iterations = 60;  ///< which a prediction mostly ends long before
+inline constexpr double least_gain = 1e-3;  ///< smaller gains do not show in the result
 /// Planes that tell how light spreads out of focus.
 inline constexpr index_t fewest_planes = 3;
 

@@ -61,6 +61,10 @@ double share_of_haze(const DeconvolutionProblem& problem, index_t reach) {
     return all > 0 ? beyond / all : 0;
 }
 
+bool has_haze(const DeconvolutionProblem& problem) {
+    return share_of_haze(problem, regions::reach) > haze::hazy_share;
+}
+
 std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
     if (fine.options.background || !fine.traits.counts_photons) return {};
     std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));

@@ -21,6 +21,8 @@ namespace convolume::deconvolve {
 /// Returns the share of haze in the PSF's light: what is more than `reach` pixels from the PSF's
 /// center, along y or x.
 double share_of_haze(const DeconvolutionProblem& problem, index_t reach);
+/// Returns whether the PSF makes much haze, which varies as slowly as a background.
+bool has_haze(const DeconvolutionProblem& problem);
 
 class DarkLevel {
   public:

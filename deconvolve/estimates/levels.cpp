@@ -105,9 +105,9 @@ RegionMeans region_means(const Strips& strips, index_t edge, double saturation) 
 }
 
 /// Returns by how many standard deviations the lowest of `count` normal deviates is below their
-/// mean with a probability.
-double lowest_deviate(std::size_t count, double probability) {
-    const double tail = -std::expm1(std::log1p(-probability) / static_cast<double>(count));
+/// mean, in the median.
+double lowest_deviate(std::size_t count) {
+    const double tail = -std::expm1(-std::numbers::ln2 / static_cast<double>(count));
     double near = -10, far = 10;
     while (far - near > 1e-3) {
         const double middle = (near + far) / 2;
@@ -125,7 +125,8 @@ double rounding_error(double rounded_variance) {
 
 /// Returns the level of the dark regions, of which there is at least one. Their means differ by
 /// noise only, so that half of them are below the level, and the darkest one is as far below it as
-/// the lowest of as many normal deviates. Assumes that all regions are dark, then fewer.
+/// the lowest of as many normal deviates. Assumes that all regions are dark, then fewer. The error
+/// is at most that of a single region.
 Level darkest_level(RegionMeans& regions) {
     std::vector<RegionMean>& all = regions.all;
     std::sort(all.begin(), all.end(),
@@ -136,14 +137,12 @@ Level darkest_level(RegionMeans& regions) {
         for (std::size_t i = 0; i < half; ++i)
             variance += all[i].variance / static_cast<double>(half);
         const double deviation = std::sqrt(variance / regions.pixels);
-        const double level = all.front().mean + deviation * lowest_deviate(dark, 0.5);
+        const double level = all.front().mean + deviation * lowest_deviate(dark);
         std::size_t below = 1;
         while (below < all.size() && all[below].mean <= level) ++below;
         if (2 * below - 1 >= dark) {
-            // The lowest deviate is in this range in 68 of 100 cases.
-            const double chance =
-                deviation * (lowest_deviate(dark, 0.16) - lowest_deviate(dark, 0.84)) / 2;
-            return {level, std::hypot(chance, regions.is_rounded ? rounding_error(variance) : 0)};
+            return {level,
+                    std::hypot(deviation, regions.is_rounded ? rounding_error(variance) : 0)};
         }
         dark = 2 * below - 1;
     }
@@ -163,8 +162,8 @@ BackgroundEstimate::BackgroundEstimate(const Shape3& image, std::optional<double
       saturation_(saturation.value_or(std::numeric_limits<double>::infinity())),
       strips_(image) {
     const index_t count = element_count(image);
-    level_width_ = std::clamp<index_t>(count / regions::few_levels, 1,
-                                       std::min(regions::widest_level, image.x));
+    level_width_ =
+        std::clamp<index_t>(count / regions::few_levels, 1, std::min(regions::edge, image.x));
     level_stride_ = std::max(level_width_, count / regions::enough_levels);
     levels_.reserve(static_cast<std::size_t>(ceil_div(count, level_stride_)));
 }

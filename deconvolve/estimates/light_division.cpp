@@ -9,6 +9,7 @@
 
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
+#include "deconvolve/functors.hpp"
 
 namespace convolume::deconvolve {
 
@@ -146,7 +147,7 @@ double LightDivision::advance(std::vector<float>& estimate, std::vector<float>& 
         for (index_t k = z * plane; k < (z + 1) * plane; ++k) {
             const auto i = static_cast<std::size_t>(k);
             previous[i] = estimate[i];
-            const bool is_seen = weights[i] > haze::least_weight;
+            const bool is_seen = weights[i] > least_weight;
             estimate[i] = is_seen ? std::max(point[i] * step[i] / weights[i], 0.0F) : 0;
             const float now = estimate[i] - point[i];
             product += static_cast<double>(now) * static_cast<double>(change[i]);

@@ -32,7 +32,7 @@ namespace {
 Shape3 part_of(const Shape3& image) {
     const auto edge =
         static_cast<index_t>(std::sqrt(static_cast<double>(psf_fit::most_pixels / image.z)));
-    const index_t wanted = std::max(psf_fit::least_extent, edge);
+    const index_t wanted = std::max(search::least_part_extent, edge);
     return {image.z, std::min(image.y, wanted), std::min(image.x, wanted)};
 }
 

@@ -131,14 +131,14 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
 TEST_CASE("deconvolve: the standard error of a background is the spread of repeated estimates") {
     Random random(test_seed("background error"));
     constexpr int repetitions = 40;
-    // All of the image is dark, or an eighth is, and the rest is of a specimen.
-    for (const index_t dark : {64, 8}) {
+    // All of the image is dark, or a sixth is, and the rest is of a specimen.
+    for (const index_t dark : {96, 16}) {
         double sum = 0, squares = 0, errors = 0;
         for (int i = 0; i < repetitions; ++i) {
-            Array image({4, 64, 64});
+            Array image({4, 64, 96});
             for (index_t k = 0; k < element_count(image.shape); ++k)
                 image.values[static_cast<std::size_t>(k)] =
-                    poisson(random, k % 64 < dark ? 100 : 300 + 3 * static_cast<double>(k % 61));
+                    poisson(random, k % 96 < dark ? 100 : 300 + 3 * static_cast<double>(k % 61));
             const deconvolve::ImageBackground found =
                 deconvolve::find_background(to_volume(image, PixelType::uint16).view());
             REQUIRE(found.error);
@@ -150,7 +150,7 @@ TEST_CASE("deconvolve: the standard error of a background is the spread of repea
         const double spread = std::sqrt(squares / repetitions - mean * mean);
         INFO(dark << " columns: spread " << spread << ", error " << errors << ", mean " << mean);
         CHECK(errors > 0.6 * spread);
-        if (dark == 64) CHECK(errors < 1.6 * spread);  // else it may not be the darkest one
+        CHECK(errors < 4 * spread);
         CHECK(std::abs(mean) < 3 * errors);
     }
 }
@@ -206,7 +206,7 @@ TEST_CASE("deconvolve: a background that was rounded coarsely is uncertain") {
     };
     // Nearly all pixels are rounded to 0, by a tenth of a count.
     CHECK(error_of(4, PixelType::uint8) > 0.1);
-    CHECK(error_of(4, PixelType::float32) < 0.02);
+    CHECK(error_of(4, PixelType::float32) < 0.05);
     // Noise of three counts hides what is rounded.
     CHECK(error_of(0.2, PixelType::uint8) ==
           Approx(error_of(0.2, PixelType::float32)).epsilon(0.5));
