@@ -104,18 +104,6 @@ RegionMeans region_means(const Strips& strips, index_t edge, double saturation) 
     });
 }
 
-/// Returns by how many standard deviations the lowest of `count` normal deviates is below their
-/// mean, in the median.
-double lowest_deviate(std::size_t count) {
-    const double tail = -std::expm1(-std::numbers::ln2 / static_cast<double>(count));
-    double near = -10, far = 10;
-    while (far - near > 1e-3) {
-        const double middle = (near + far) / 2;
-        (std::erfc(middle / std::numbers::sqrt2) / 2 > tail ? near : far) = middle;
-    }
-    return near;
-}
-
 /// Returns how far rounding to integers may move the mean of normal deviates, from the variance of
 /// the rounded values: the first term of its Fourier series.
 double rounding_error(double rounded_variance) {
@@ -124,28 +112,26 @@ double rounding_error(double rounded_variance) {
 }
 
 /// Returns the level of the dark regions, of which there is at least one. Their means differ by
-/// noise only, so that half of them are below the level, and the darkest one is as far below it as
-/// the lowest of as many normal deviates. Assumes that all regions are dark, then fewer. The error
-/// is at most that of a single region.
+/// noise only, so that their median is the level, and those below the median are below it by
+/// √(2/π) standard deviations in the mean, as normal deviates are. The level is the brightest mean
+/// of a region that fits as such a median. Its error is at most that of a single region.
 Level darkest_level(RegionMeans& regions) {
     std::vector<RegionMean>& all = regions.all;
     std::sort(all.begin(), all.end(),
               [](const RegionMean& a, const RegionMean& b) { return a.mean < b.mean; });
-    for (std::size_t dark = all.size();;) {
-        const std::size_t half = (dark + 1) / 2;
-        double variance = 0;
-        for (std::size_t i = 0; i < half; ++i)
-            variance += all[i].variance / static_cast<double>(half);
+    const double depth = std::sqrt(2 / std::numbers::pi);
+    Level level;
+    double below = 0, variances = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        variances += all[i].variance;
+        const double number = static_cast<double>(i), variance = variances / (number + 1);
         const double deviation = std::sqrt(variance / regions.pixels);
-        const double level = all.front().mean + deviation * lowest_deviate(dark);
-        std::size_t below = 1;
-        while (below < all.size() && all[below].mean <= level) ++below;
-        if (2 * below - 1 >= dark) {
-            return {level,
-                    std::hypot(deviation, regions.is_rounded ? rounding_error(variance) : 0)};
-        }
-        dark = 2 * below - 1;
+        if (number * all[i].mean - below <= depth * deviation * number)
+            level = {all[i].mean,
+                     std::hypot(deviation, regions.is_rounded ? rounding_error(variance) : 0)};
+        below += all[i].mean;
     }
+    return level;
 }
 
 }  // namespace
@@ -267,8 +253,9 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
     return std::max(0.0, std::min(noise->offset, most));
 }
 
-/// Sets the background, so that the light is as many times too much at one end of its range as too
-/// little at the other.
+/// Sets the background to that of the dark regions, and its range to what haze may add. If the PSF
+/// has haze, photons tell more: the light is then as many times too much at one end of its range as
+/// too little at the other.
 void set_background(const ImageBackground& found, const DeconvolutionProblem& problem,
                     const FindHazeBackground& find_under_haze, LoadedImage& loaded) {
     const double haze = problem.dark_level ? problem.dark_level->haze() : 0;
@@ -278,7 +265,8 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
         return found.is_dark && light < (1 - haze) * all ? light / (1 - haze) : all;
     };
     const double above = loaded.mean - found.level;
-    double least = above, most = with_haze(above), error = *found.error;
+    const bool knows_offset = problem.options.offset || loaded.offset_error;
+    double least = above, most = with_haze(above), light = above, error = *found.error;
     loaded.is_under_haze = haze > regions::noticeable;
     if (loaded.is_under_haze && find_under_haze) {
         constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -289,8 +277,11 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
         least = std::clamp(loaded.mean - range.most, lowest, highest);
         most = std::clamp(loaded.mean - range.least, lowest, highest);
         if (least >= most) error = highest - lowest;  // photons and regions contradict each other
+        if (least > 0) light = std::sqrt(least * most);
+    } else if (!found.is_dark && knows_offset && least > 0) {
+        light = std::sqrt(least * most);
     }
-    const double light = std::min(least > 0 ? std::sqrt(least * most) : above, all);
+    light = std::min(light, all);
     const double half_range = std::max({light - least, most - light, 0.0});
     if (!found.is_dark && half_range > regions::noticeable * light) loaded.darkest = found.level;
     loaded.background = loaded.mean - light;
