@@ -80,7 +80,7 @@ class Precision {
                        [](const Extended& x) { return static_cast<Real>(x.real()); });
         const std::size_t bins = samples.size() / 2 + 1;
         cpu::OwnFft<Real>(one, TransformKind::real_forward)
-            .execute(static_cast<const Real*>(in.as<Real>()), out.as<Complex>());
+            .execute(in.as<Real>(), out.as<Complex>());
         own_real_.add(out.as<Complex>(), spectrum, bins);
         fftw.execute(in.as<Real>(), out.as<Complex>());
         fftw_real_.add(out.as<Complex>(), spectrum, bins);

@@ -27,30 +27,6 @@ bool fftw_is_faster(const TransformBatch& transforms, TransformKind kind) {
     return length < 128 && count < 4;
 }
 
-template <class Real>
-class OwnTransforms : public PlannedTransforms {
-  public:
-    OwnTransforms(const TransformBatch& transforms, TransformKind kind)
-        : kind_(kind), fft_(transforms, kind) {}
-
-    void execute(void* in, void* out) const override {
-        using Complex = std::complex<Real>;
-        switch (kind_) {
-            case TransformKind::forward:
-            case TransformKind::inverse:
-                return fft_.execute(static_cast<Complex*>(in), static_cast<Complex*>(out));
-            case TransformKind::real_forward:
-                return fft_.execute(static_cast<Real*>(in), static_cast<Complex*>(out));
-            case TransformKind::real_inverse:
-                return fft_.execute(static_cast<Complex*>(in), static_cast<Real*>(out));
-        }
-    }
-
-  private:
-    TransformKind kind_;
-    OwnFft<Real> fft_;
-};
-
 // Multiplies as the processor does: the operator of std::complex checks for infinities.
 template <class Real>
 std::complex<Real> product(std::complex<Real> a, std::complex<Real> b) {
@@ -174,7 +150,7 @@ FftPlan<Real>::FftPlan(const TransformBatch& transforms, TransformKind kind, voi
     if (uses_fftw_)
         transforms_ = plan_by_fftw<Real>(transforms, kind, in, out, planning.effort);
     else if (OwnFft<Real>::takes(transforms.length))
-        transforms_ = std::make_unique<const OwnTransforms<Real>>(transforms, kind);
+        transforms_ = std::make_unique<const OwnFft<Real>>(transforms, kind);
     else
         transforms_ = std::make_unique<const ChirpFft<Real>>(transforms, kind);
 }

@@ -25,14 +25,6 @@ struct FftPlanning {
     PlanningEffort effort = PlanningEffort::quick;
 };
 
-/// Planned transforms of one library. Several threads may execute them at once.
-class PlannedTransforms {
-  public:
-    virtual ~PlannedTransforms() = default;
-    /// Transforms arrays of the types of the transforms' kind. May destroy the input.
-    virtual void execute(void* in, void* out) const = 0;
-};
-
 /// A plan for any arrays aligned to 16 bytes. Move-only.
 template <class Real>
 class FftPlan {

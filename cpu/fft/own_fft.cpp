@@ -2,11 +2,8 @@
 #include "cpu/fft/own_fft.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "convolume/error.hpp"
-#include "cpu/fft/any_rows_fft.hpp"
-#include "cpu/fft/column_fft.hpp"
 
 namespace convolume::cpu {
 
@@ -32,12 +29,6 @@ bool are_columns(const TransformBatch& batch, TransformKind kind) {
     return is_complex(kind) && batch.in_distance == 1 && batch.out_distance == 1;
 }
 
-/// Samples of several transforms in an array. Strides and distances are in real numbers, and a
-/// sample has `parts` of them.
-struct SamplePlaces {
-    index_t stride, distance, parts;
-};
-
 // Copies samples of `count` transforms from one array to another, along the memory that is far
 // apart in either.
 template <class Real>
@@ -53,92 +44,21 @@ void copy_samples(const Real* from, const SamplePlaces& source, Real* to,
 }  // namespace
 
 template <class Real>
-class OwnFft<Real>::Transforms {
-  public:
-    Transforms(const TransformBatch& batch, TransformKind kind)
-        : batch_(batch), kind_(kind), in_place_rows_(are_rows(batch)) {
-        const bool columns = !in_place_rows_ && are_columns(batch, kind);
-        if (columns) {
-            columns_.emplace(batch.length);
-            in_columns_ = batch.count - batch.count % ColumnFft<Real>::column_multiple;
-        }
-        const index_t in_rows = batch.count - in_columns_;
-        if (in_rows > 0)
-            rows_.emplace(batch.length, kind,
-                          in_place_rows_ ? in_rows : std::min(in_rows, copied_at_once));
+OwnFft<Real>::OwnFft(const TransformBatch& transforms, TransformKind kind)
+    : batch_(transforms), kind_(kind), in_place_rows_(are_rows(transforms)) {
+    if (!takes(batch_.length) || batch_.count < 1)
+        throw InvalidArgument(message("no ", batch_.count, " transforms of ", batch_.length,
+                                      " samples: lengths are positive and have no prime factor "
+                                      "above 13"));
+    if (!in_place_rows_ && are_columns(batch_, kind)) {
+        columns_.emplace(batch_.length);
+        in_columns_ = batch_.count - batch_.count % ColumnFft<Real>::column_multiple;
     }
-
-    TransformKind kind() const { return kind_; }
-
-    void execute(const Real* in, Real* out) const {
-        const FftScratch scratch(static_cast<std::size_t>(scratch_reals()) * sizeof(Real), keeper_);
-        Real* const memory = scratch.template as<Real>();
-        if (in_place_rows_) {
-            rows_->run({in, in_places().distance, out, out_places().distance, batch_.count},
-                       memory);
-            return;
-        }
-        run_columns(in, out, memory);
-        for (index_t first = in_columns_; first < batch_.count; first += copied_at_once)
-            run_copies(in + first * in_places().distance, out + first * out_places().distance,
-                       std::min(copied_at_once, batch_.count - first), memory);
-    }
-
-  private:
-    index_t scratch_reals() const {
-        const index_t columns = columns_ ? 2 * ColumnFft<Real>::scratch_samples(batch_.length) : 0;
-        const index_t copies = in_place_rows_ || !rows_ ? 0 : copied_at_once * copy_distance();
-        return std::max(columns, copies + (rows_ ? rows_->scratch_reals() : 0));
-    }
-    // Real numbers from one row to the next in the memory of copies.
-    index_t copy_distance() const { return round_up(2 * (batch_.length + 1), index_t{16}); }
-
-    SamplePlaces in_places() const {
-        const index_t parts = kind_ == TransformKind::real_forward ? 1 : 2;
-        return {parts * batch_.in_stride, parts * batch_.in_distance, parts};
-    }
-    SamplePlaces out_places() const {
-        const index_t parts = kind_ == TransformKind::real_inverse ? 1 : 2;
-        return {parts * batch_.out_stride, parts * batch_.out_distance, parts};
-    }
-
-    void run_columns(const Real* in, Real* out, Real* scratch) const {
-        constexpr index_t most = ColumnFft<Real>::most_columns;
-        ColumnTransform<Real> transform;
-        transform.source_stride = in_places().stride;
-        transform.source_count = batch_.length;
-        transform.target_stride = out_places().stride;
-        transform.target_count = batch_.length;
-        transform.inverse = kind_ == TransformKind::inverse;
-        for (index_t first = 0; first < in_columns_; first += transform.columns) {
-            transform.columns = in_columns_ - first >= most ? most : most / 2;
-            transform.source = in + 2 * first;
-            transform.target = out + 2 * first;
-            columns_->run(transform, scratch);
-        }
-    }
-
-    void run_copies(const Real* in, Real* out, index_t count, Real* scratch) const {
-        Real* const own_scratch = scratch + copied_at_once * copy_distance();
-        const auto copies = [&](index_t parts) {
-            return SamplePlaces{parts, copy_distance(), parts};
-        };
-        const SamplePlaces from = in_places(), to = out_places();
-        copy_samples(in, from, scratch, copies(from.parts),
-                     reals_of_input(batch_, kind_) / from.parts, count);
-        rows_->run({scratch, copy_distance(), scratch, copy_distance(), count}, own_scratch);
-        copy_samples(static_cast<const Real*>(scratch), copies(to.parts), out, to,
-                     reals_of_output(batch_, kind_) / to.parts, count);
-    }
-
-    TransformBatch batch_;
-    TransformKind kind_;
-    bool in_place_rows_;      // rows whose samples are neighbors need no copies
-    index_t in_columns_ = 0;  // transforms that are neighboring columns
-    std::optional<ColumnFft<Real>> columns_;
-    std::optional<AnyRowsFft<Real>> rows_;
-    mutable ScratchKeeper keeper_;
-};
+    const index_t in_rows = batch_.count - in_columns_;
+    if (in_rows > 0)
+        rows_.emplace(batch_.length, kind,
+                      in_place_rows_ ? in_rows : std::min(in_rows, copied_at_once));
+}
 
 template <class Real>
 bool OwnFft<Real>::takes(index_t length) {
@@ -146,37 +66,54 @@ bool OwnFft<Real>::takes(index_t length) {
 }
 
 template <class Real>
-OwnFft<Real>::OwnFft(const TransformBatch& transforms, TransformKind kind) {
-    if (!takes(transforms.length) || transforms.count < 1)
-        throw InvalidArgument(message("no ", transforms.count, " transforms of ", transforms.length,
-                                      " samples: lengths are positive and have no prime factor "
-                                      "above 13"));
-    transforms_ = std::make_unique<const Transforms>(transforms, kind);
+void OwnFft<Real>::execute(void* in, void* out) const {
+    const FftScratch scratch(static_cast<std::size_t>(scratch_reals()) * sizeof(Real), keeper_);
+    Real* const memory = scratch.template as<Real>();
+    const Real* const from = static_cast<const Real*>(in);
+    Real* const to = static_cast<Real*>(out);
+    const SamplePlaces source = in_places(), target = out_places();
+    if (in_place_rows_)
+        return rows_->run({from, source.distance, to, target.distance, batch_.count}, memory);
+    run_columns(from, to, memory);
+    for (index_t first = in_columns_; first < batch_.count; first += copied_at_once)
+        run_copies(from + first * source.distance, to + first * target.distance,
+                   std::min(copied_at_once, batch_.count - first), memory);
 }
-template <class Real>
-OwnFft<Real>::~OwnFft() = default;
-template <class Real>
-OwnFft<Real>::OwnFft(OwnFft&& other) noexcept = default;
-template <class Real>
-OwnFft<Real>& OwnFft<Real>::operator=(OwnFft&& other) noexcept = default;
 
 template <class Real>
-void OwnFft<Real>::execute(const Complex* in, Complex* out) const {
-    if (!is_complex(transforms_->kind()))
-        throw InternalError("a real transform of complex samples");
-    transforms_->execute(reinterpret_cast<const Real*>(in), reinterpret_cast<Real*>(out));
+index_t OwnFft<Real>::scratch_reals() const {
+    const index_t columns = columns_ ? 2 * ColumnFft<Real>::scratch_samples(batch_.length) : 0;
+    const index_t copies = in_place_rows_ || !rows_ ? 0 : copied_at_once * copy_distance();
+    return std::max(columns, copies + (rows_ ? rows_->scratch_reals() : 0));
 }
+
 template <class Real>
-void OwnFft<Real>::execute(const Real* in, Complex* out) const {
-    if (transforms_->kind() != TransformKind::real_forward)
-        throw InternalError("a transform of real samples of another kind");
-    transforms_->execute(in, reinterpret_cast<Real*>(out));
+void OwnFft<Real>::run_columns(const Real* in, Real* out, Real* scratch) const {
+    constexpr index_t most = ColumnFft<Real>::most_columns;
+    ColumnTransform<Real> transform;
+    transform.source_stride = in_places().stride;
+    transform.source_count = batch_.length;
+    transform.target_stride = out_places().stride;
+    transform.target_count = batch_.length;
+    transform.inverse = kind_ == TransformKind::inverse;
+    for (index_t first = 0; first < in_columns_; first += transform.columns) {
+        transform.columns = in_columns_ - first >= most ? most : most / 2;
+        transform.source = in + 2 * first;
+        transform.target = out + 2 * first;
+        columns_->run(transform, scratch);
+    }
 }
+
 template <class Real>
-void OwnFft<Real>::execute(const Complex* in, Real* out) const {
-    if (transforms_->kind() != TransformKind::real_inverse)
-        throw InternalError("a transform to real samples of another kind");
-    transforms_->execute(reinterpret_cast<const Real*>(in), out);
+void OwnFft<Real>::run_copies(const Real* in, Real* out, index_t count, Real* scratch) const {
+    Real* const own_scratch = scratch + copied_at_once * copy_distance();
+    const auto copies = [&](index_t parts) { return SamplePlaces{parts, copy_distance(), parts}; };
+    const SamplePlaces from = in_places(), to = out_places();
+    copy_samples(in, from, scratch, copies(from.parts), reals_of_input(batch_, kind_) / from.parts,
+                 count);
+    rows_->run({scratch, copy_distance(), scratch, copy_distance(), count}, own_scratch);
+    copy_samples(static_cast<const Real*>(scratch), copies(to.parts), out, to,
+                 reals_of_output(batch_, kind_) / to.parts, count);
 }
 
 template class OwnFft<float>;

@@ -42,4 +42,12 @@ constexpr bool is_inverse(TransformKind kind) {
     return kind == TransformKind::inverse || kind == TransformKind::real_inverse;
 }
 
+/// Planned transforms. Several threads may execute them at once.
+class PlannedTransforms {
+  public:
+    virtual ~PlannedTransforms() = default;
+    /// Transforms arrays of the types of the transforms' kind. May destroy the input.
+    virtual void execute(void* in, void* out) const = 0;
+};
+
 }  // namespace convolume::cpu

@@ -41,11 +41,13 @@ HostPlanePasses::PassLayout::PassLayout(const PairAxes& axes, index_t kernels) {
     z_batches = ceil_div(y.grid * pitch, pass_columns);
     constexpr auto aligned = static_cast<index_t>(Buffer::alignment);
     row_distance = round_up(x.grid, aligned / index_t{sizeof(float)});
-    row_samples = RowFft::most_rows * row_distance / 2;
+    row_samples = rows_at_once * row_distance / 2;
     // One kernel needs data and its spectrum; several need a sum and weighted planes, too.
     const index_t batches = kernels > 1 ? 4 : 2;
     const index_t batch = batches * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
-    const index_t rows = row_samples + RowFft::scratch_samples(x.grid);
+    const index_t transforms =
+        RowBatchFft<float>::scratch_reals(x.grid, TransformKind::real_forward);
+    const index_t rows = row_samples + ceil_div(transforms, index_t{2});
     scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), batch}),
                                aligned / complex_bytes);
 }
@@ -78,7 +80,8 @@ HostPlanePasses::HostPlanePasses(const PairAxes& axes, const std::vector<ConstIm
       spectrum_(std::max(axes[0].object, axes[0].image) * layout_.plane * complex_bytes,
                 "the spectra of a deconvolution"),
       scratch_(threads * layout_.scratch_samples * complex_bytes, "a workspace"),
-      x_(axes[2].grid),
+      x_forward_(axes[2].grid, TransformKind::real_forward),
+      x_inverse_(axes[2].grid, TransformKind::real_inverse),
       y_(axes[1].grid),
       z_(axes[0].grid) {
     spectrum_.touch(threads);
@@ -134,14 +137,14 @@ Buffer HostPlanePasses::prepare(const ConstImageView& taps) const {
 
 HostPlanePasses::Rows HostPlanePasses::rows_of(const SampleBox& box, index_t z, index_t batch,
                                                const PassScratch& scratch) const {
-    const index_t first = batch * RowFft::most_rows;
-    return {z, first, std::min(RowFft::most_rows, box.rows - first), scratch.rows + box.first_x,
+    const index_t first = batch * rows_at_once;
+    return {z, first, std::min(rows_at_once, box.rows - first), scratch.rows + box.first_x,
             layout_.row_distance};
 }
 
 HostPlanePasses::Complex* HostPlanePasses::spectra_of(const SampleBox& box, Complex* plane,
                                                       index_t batch) const {
-    return plane + (box.first_row + batch * RowFft::most_rows) * layout_.pitch;
+    return plane + (box.first_row + batch * rows_at_once) * layout_.pitch;
 }
 
 // Puts zeros before and behind the samples of the rows.
@@ -156,8 +159,9 @@ void HostPlanePasses::clear_around(const SampleBox& box, const Rows& rows) const
 void HostPlanePasses::rows_forward(const SampleBox& box, const Rows& rows, Complex* spectra,
                                    const PassScratch& scratch) const {
     clear_around(box, rows);
-    x_.forward(scratch.rows, rows.distance, rows.count, spectra, layout_.pitch,
-               scratch.work + layout_.row_samples);
+    x_forward_.run({scratch.rows, rows.distance, reinterpret_cast<float*>(spectra),
+                    2 * layout_.pitch, rows.count},
+                   scratch.row_work(layout_));
 }
 
 void HostPlanePasses::fill_rows(const SampleBox& box, Complex* plane, index_t z, index_t batch,
@@ -176,8 +180,9 @@ void HostPlanePasses::change_rows(const SampleBox& box, Complex* plane, index_t 
 void HostPlanePasses::take_rows(const SampleBox& box, Complex* plane, index_t z, index_t batch,
                                 const RowWork& take, const PassScratch& scratch) const {
     const Rows rows = rows_of(box, z, batch, scratch);
-    x_.inverse(spectra_of(box, plane, batch), layout_.pitch, rows.count, scratch.rows,
-               rows.distance, scratch.work + layout_.row_samples);
+    x_inverse_.run({reinterpret_cast<float*>(spectra_of(box, plane, batch)), 2 * layout_.pitch,
+                    scratch.rows, rows.distance, rows.count},
+                   scratch.row_work(layout_));
     take(rows);
 }
 

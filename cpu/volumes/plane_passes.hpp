@@ -16,7 +16,7 @@
 #include "core/plane_weights.hpp"
 #include "core/threads.hpp"
 #include "cpu/fft/column_fft.hpp"
-#include "cpu/fft/row_fft.hpp"
+#include "cpu/fft/row_batch_fft.hpp"
 
 namespace convolume::cpu {
 
@@ -67,6 +67,8 @@ class HostPlanePasses {
 
   private:
     using Complex = std::complex<float>;
+    /// Number of rows that are transformed at once.
+    static constexpr index_t rows_at_once = ColumnFft<float>::most_columns;
 
     /// Layout of spectra and of scratch memory, in complex samples.
     struct PassLayout {
@@ -80,7 +82,7 @@ class HostPlanePasses {
     /// The samples of object, image or kernel on the grid.
     struct SampleBox {
         index_t planes, first_row, rows, first_x, count;
-        index_t row_batches() const { return ceil_div(rows, RowFft::most_rows); }
+        index_t row_batches() const { return ceil_div(rows, rows_at_once); }
     };
 
     SampleBox box(PairSide side) const;
@@ -88,6 +90,10 @@ class HostPlanePasses {
     struct PassScratch {
         float* rows;
         Complex* work;
+        /// Returns the memory for transforms of the rows.
+        float* row_work(const PassLayout& layout) const {
+            return reinterpret_cast<float*>(work + layout.row_samples);
+        }
     };
     PassScratch scratch(int thread) const;
     /// Returns a batch of rows in scratch memory. spectra_of() returns their spectra in `plane`.
@@ -132,7 +138,7 @@ class HostPlanePasses {
     std::vector<IndexRange> used_;  ///< planes at which each kernel has a weight, if it varies
     Buffer spectrum_, scratch_;
     std::vector<Buffer> kernels_;
-    RowFft x_;
+    RowBatchFft<float> x_forward_, x_inverse_;
     ColumnFft<float> y_, z_;
 };
 

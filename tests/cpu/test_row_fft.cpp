@@ -10,23 +10,27 @@
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "core/fft_size.hpp"
-#include "cpu/fft/row_fft.hpp"
+#include "cpu/fft/row_batch_fft.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 
 using namespace convolume;
-using convolume::cpu::RowFft;
+using convolume::cpu::ColumnFft;
+using convolume::cpu::RowBatchFft;
+using convolume::cpu::TransformKind;
 
 namespace {
 
 using Sum = std::complex<double>;
+using Complex = std::complex<float>;
+using RowFft = RowBatchFft<float>;
 
 std::size_t at(index_t i) {
     return static_cast<std::size_t>(i);
 }
 
 void check_rows(index_t length, testing::Random& random) {
-    const index_t half = length / 2, rows = random.integer(1, RowFft::most_rows);
+    const index_t half = length / 2, rows = random.integer(1, ColumnFft<float>::most_columns);
     const index_t distance = round_up(length, index_t{4}) + 2 * random.integer(0, 4);
     const index_t pitch = round_up(half + 1, index_t{2}) + random.integer(0, 4);
     INFO("length " << length << ", " << rows << " rows");
@@ -36,11 +40,12 @@ void check_rows(index_t length, testing::Random& random) {
     for (index_t r = 0; r < rows; ++r)
         for (index_t n = 0; n < length; ++n)
             samples[at(r * distance + n)] = static_cast<float>(random.uniform() - 0.5);
-    std::vector<RowFft::Complex> spectra(at(rows * pitch), RowFft::Complex(nan, nan));
-    const Buffer scratch(RowFft::scratch_samples(length) * index_t{sizeof(RowFft::Complex)});
-    auto* const work = scratch.as<RowFft::Complex>();
-    const RowFft fft(length);
-    fft.forward(samples.data(), distance, rows, spectra.data(), pitch, work);
+    std::vector<Complex> spectra(at(rows * pitch), Complex(nan, nan));
+    auto* const bins = reinterpret_cast<float*>(spectra.data());
+    const RowFft forward(length, TransformKind::real_forward);
+    const RowFft inverse(length, TransformKind::real_inverse);
+    const Buffer scratch(forward.scratch_reals() * index_t{sizeof(float)});
+    forward.run({samples.data(), distance, bins, 2 * pitch, rows}, scratch.as<float>());
 
     const double tolerance =
         std::numeric_limits<float>::epsilon() * (3 + std::log2(static_cast<double>(length)));
@@ -59,7 +64,7 @@ void check_rows(index_t length, testing::Random& random) {
     }
 
     std::vector<float> back(samples.size(), nan);
-    fft.inverse(spectra.data(), pitch, rows, back.data(), distance, work);
+    inverse.run({bins, 2 * pitch, back.data(), distance, rows}, scratch.as<float>());
     for (index_t r = 0; r < rows; ++r) {
         double error = 0, norm = 0;
         for (index_t n = 0; n < length; ++n) {
@@ -80,8 +85,7 @@ TEST_CASE(
         if (is_7_smooth(length)) check_rows(length, random);
 }
 
-TEST_CASE("row transforms: odd lengths and large primes are refused") {
-    CHECK_THROWS_AS(RowFft(0), InvalidArgument);
-    CHECK_THROWS_AS(RowFft(9), InvalidArgument);
-    CHECK_THROWS_AS(RowFft(34), InvalidArgument);
+TEST_CASE("row transforms: large primes and rows without samples are refused") {
+    for (const index_t length : {0, -2, 34})
+        CHECK_THROWS_AS(RowFft(length, TransformKind::real_forward), InvalidArgument);
 }
