@@ -253,10 +253,6 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>&
         });
 }
 
-Deconvolver::~Deconvolver() = default;
-Deconvolver::Deconvolver(Deconvolver&&) noexcept = default;
-Deconvolver& Deconvolver::operator=(Deconvolver&&) noexcept = default;
-
 DeconvolvePlan Deconvolver::plan() const {
     return impl_->plan;
 }
@@ -400,10 +396,6 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
                           MemoryKind::gpu);
     impl_->problem.release_taps();
 }
-
-DeviceDeconvolver::~DeviceDeconvolver() = default;
-DeviceDeconvolver::DeviceDeconvolver(DeviceDeconvolver&&) noexcept = default;
-DeviceDeconvolver& DeviceDeconvolver::operator=(DeviceDeconvolver&&) noexcept = default;
 
 WorkspaceOf::WorkspaceOf(const DeviceDeconvolver* deconvolver) {
     if (deconvolver) workspace_ = deconvolver->impl_->runner->workspace();

@@ -288,9 +288,6 @@ void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plan
 }
 
 Phantom::Phantom(const PhantomOptions& options) : impl_(std::make_unique<Impl>(options)) {}
-Phantom::~Phantom() = default;
-Phantom::Phantom(Phantom&&) noexcept = default;
-Phantom& Phantom::operator=(Phantom&&) noexcept = default;
 
 const PhantomOptions& Phantom::options() const {
     return impl_->options;

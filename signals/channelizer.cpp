@@ -115,9 +115,6 @@ struct Channelizer::Impl {
 Channelizer::Channelizer(const ChannelizerOptions& options, PixelType signal_type,
                          const EngineChoice& engines)
     : impl_(std::make_shared<const Impl>(options, signal_type, engines)) {}
-Channelizer::~Channelizer() = default;
-Channelizer::Channelizer(Channelizer&&) noexcept = default;
-Channelizer& Channelizer::operator=(Channelizer&&) noexcept = default;
 
 const ChannelizerPlan& Channelizer::plan() const {
     return impl_->plan;
@@ -219,9 +216,6 @@ struct ChannelizerStream::Impl {
 
 ChannelizerStream::ChannelizerStream(const Channelizer& channelizer, index_t signals)
     : impl_(std::make_unique<Impl>(channelizer.impl_, signals)) {}
-ChannelizerStream::~ChannelizerStream() = default;
-ChannelizerStream::ChannelizerStream(ChannelizerStream&&) noexcept = default;
-ChannelizerStream& ChannelizerStream::operator=(ChannelizerStream&&) noexcept = default;
 
 index_t ChannelizerStream::frames(index_t samples) const {
     return impl_->frames(samples);
@@ -279,10 +273,6 @@ DeviceChannelizer::DeviceChannelizer(const ChannelizerOptions& options, index_t 
     impl_->program = require_gpu_backend().make_device_channel_program(wanted);
     impl_->plan = problem.plan(message("gpu:", device.device), impl_->program->method());
 }
-
-DeviceChannelizer::~DeviceChannelizer() = default;
-DeviceChannelizer::DeviceChannelizer(DeviceChannelizer&&) noexcept = default;
-DeviceChannelizer& DeviceChannelizer::operator=(DeviceChannelizer&&) noexcept = default;
 
 const ChannelizerPlan& DeviceChannelizer::plan() const {
     return impl_->plan;

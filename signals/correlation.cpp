@@ -287,9 +287,6 @@ CorrelationBank::CorrelationBank(const SignalShape& shape,
                                  const CorrelationOptions& options, const EngineChoice& engines,
                                  PixelType signal_type)
     : impl_(std::make_unique<Impl>(shape, templates, options, engines, signal_type)) {}
-CorrelationBank::~CorrelationBank() = default;
-CorrelationBank::CorrelationBank(CorrelationBank&&) noexcept = default;
-CorrelationBank& CorrelationBank::operator=(CorrelationBank&&) noexcept = default;
 
 const FilterBank& CorrelationBank::filter_bank() const {
     return *impl_->bank;

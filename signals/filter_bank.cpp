@@ -266,10 +266,7 @@ FilterBank::FilterBank(const SignalShape& shape, const std::vector<ConstImageVie
                        PixelType signal_type)
     : FilterBank(FilterBankFactory::make(shape, filters, options, make_filter_engines(engines),
                                          signal_type)) {}
-FilterBank::FilterBank(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-FilterBank::~FilterBank() = default;
-FilterBank::FilterBank(FilterBank&&) noexcept = default;
-FilterBank& FilterBank::operator=(FilterBank&&) noexcept = default;
+FilterBank::FilterBank(Hidden<Impl> impl) : impl_(std::move(impl)) {}
 
 const SignalShape& FilterBank::signal_shape() const {
     return impl_->shape;
@@ -366,10 +363,6 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
         problem.range.count());
     problem.taps = {};  // the device has its own copy
 }
-
-DeviceFilterBank::~DeviceFilterBank() = default;
-DeviceFilterBank::DeviceFilterBank(DeviceFilterBank&&) noexcept = default;
-DeviceFilterBank& DeviceFilterBank::operator=(DeviceFilterBank&&) noexcept = default;
 
 const SignalShape& DeviceFilterBank::signal_shape() const {
     return impl_->shape;

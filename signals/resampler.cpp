@@ -99,10 +99,6 @@ Resampler::Resampler(const ConstImageView& taps, const ResampleOptions& options,
     impl_->prepared = cpu::make_resampling(impl_->spec, taps);
 }
 
-Resampler::~Resampler() = default;
-Resampler::Resampler(Resampler&&) noexcept = default;
-Resampler& Resampler::operator=(Resampler&&) noexcept = default;
-
 const ResampleOptions& Resampler::options() const {
     return impl_->spec.options;
 }
@@ -213,7 +209,7 @@ struct ResampleStream::Impl {
 };
 
 ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
-    : impl_(new Impl{*resampler.impl_, signals}) {
+    : impl_(std::unique_ptr<Impl>(new Impl{*resampler.impl_, signals})) {
     const SignalExtension extension = resampler.options().extension;
     if (extension == SignalExtension::wrap || extension == SignalExtension::line)
         throw InvalidArgument(message("the extension ", to_string(extension),
@@ -222,10 +218,6 @@ ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
     if (signals < 1)
         throw InvalidArgument(message(signals, " signals cannot be resampled: one at least"));
 }
-
-ResampleStream::~ResampleStream() = default;
-ResampleStream::ResampleStream(ResampleStream&&) noexcept = default;
-ResampleStream& ResampleStream::operator=(ResampleStream&&) noexcept = default;
 
 Volume ResampleStream::push(const ConstImageView& samples, const ExecutionContext& context) {
     Impl& impl = *impl_;
@@ -267,10 +259,6 @@ DeviceResampler::DeviceResampler(const ConstImageView& taps, const ResampleOptio
     impl_->prepared =
         require_gpu_backend().make_device_resampling(device.device, impl_->spec, taps);
 }
-
-DeviceResampler::~DeviceResampler() = default;
-DeviceResampler::DeviceResampler(DeviceResampler&&) noexcept = default;
-DeviceResampler& DeviceResampler::operator=(DeviceResampler&&) noexcept = default;
 
 index_t DeviceResampler::full_results(index_t samples) const {
     return full_results_of(impl_->spec, samples);

@@ -140,10 +140,6 @@ StreamFilter::StreamFilter(const ConstImageView& filters, const StreamFilterOpti
         impl_->make_engine<float>(filters);
 }
 
-StreamFilter::~StreamFilter() = default;
-StreamFilter::StreamFilter(StreamFilter&&) noexcept = default;
-StreamFilter& StreamFilter::operator=(StreamFilter&&) noexcept = default;
-
 const StreamFilterOptions& StreamFilter::options() const {
     return impl_->options;
 }

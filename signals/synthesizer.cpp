@@ -103,9 +103,6 @@ struct Synthesizer::Impl {
 Synthesizer::Synthesizer(const ChannelizerOptions& options, PixelType signal_type,
                          const EngineChoice& engines, const std::vector<double>& synthesis_taps)
     : impl_(std::make_shared<const Impl>(options, signal_type, engines, synthesis_taps)) {}
-Synthesizer::~Synthesizer() = default;
-Synthesizer::Synthesizer(Synthesizer&&) noexcept = default;
-Synthesizer& Synthesizer::operator=(Synthesizer&&) noexcept = default;
 
 const ChannelizerPlan& Synthesizer::plan() const {
     return impl_->plan;
@@ -188,9 +185,6 @@ struct SynthesizerStream::Impl {
 
 SynthesizerStream::SynthesizerStream(const Synthesizer& synthesizer, index_t signals)
     : impl_(std::make_unique<Impl>(synthesizer.impl_, signals)) {}
-SynthesizerStream::~SynthesizerStream() = default;
-SynthesizerStream::SynthesizerStream(SynthesizerStream&&) noexcept = default;
-SynthesizerStream& SynthesizerStream::operator=(SynthesizerStream&&) noexcept = default;
 
 index_t SynthesizerStream::samples(index_t frames) const {
     return impl_->samples(frames);
@@ -253,10 +247,6 @@ DeviceSynthesizer::DeviceSynthesizer(const ChannelizerOptions& options, index_t 
         {device.device, spec, taps.taps, device.signals, frames, impl_->samples});
     impl_->plan = problem.plan(message("gpu:", device.device), impl_->program->method());
 }
-
-DeviceSynthesizer::~DeviceSynthesizer() = default;
-DeviceSynthesizer::DeviceSynthesizer(DeviceSynthesizer&&) noexcept = default;
-DeviceSynthesizer& DeviceSynthesizer::operator=(DeviceSynthesizer&&) noexcept = default;
 
 const ChannelizerPlan& DeviceSynthesizer::plan() const {
     return impl_->plan;

@@ -254,10 +254,6 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     resolved.taps.reset();  // the program has a copy in GPU memory
 }
 
-DeviceConvolver::~DeviceConvolver() = default;
-DeviceConvolver::DeviceConvolver(DeviceConvolver&&) noexcept = default;
-DeviceConvolver& DeviceConvolver::operator=(DeviceConvolver&&) noexcept = default;
-
 WorkspaceOf::WorkspaceOf(const DeviceConvolver* convolver) {
     if (!convolver) return;
     if (!convolver->impl_->program)

@@ -267,10 +267,6 @@ ViewDeconvolver::ViewDeconvolver(const Shape3& result, const std::vector<View>& 
     });
 }
 
-ViewDeconvolver::~ViewDeconvolver() = default;
-ViewDeconvolver::ViewDeconvolver(ViewDeconvolver&&) noexcept = default;
-ViewDeconvolver& ViewDeconvolver::operator=(ViewDeconvolver&&) noexcept = default;
-
 DeconvolvePlan ViewDeconvolver::plan() const {
     return impl_->plan;
 }

@@ -132,9 +132,6 @@ class CONVOLUME_API Channelizer {
     explicit Channelizer(const ChannelizerOptions& options,
                          PixelType signal_type = PixelType::complex64,
                          const EngineChoice& engines = {});
-    ~Channelizer();
-    Channelizer(Channelizer&&) noexcept;
-    Channelizer& operator=(Channelizer&&) noexcept;
 
     const ChannelizerPlan& plan() const;
     /// Returns the number of frames of `samples` samples: those with t(n) < samples. With `tail`,
@@ -170,9 +167,6 @@ class CONVOLUME_API ChannelizerStream {
   public:
     /// Starts before sample 0 of `signals` signals. It keeps what it needs of `channelizer`.
     explicit ChannelizerStream(const Channelizer& channelizer, index_t signals = 1);
-    ~ChannelizerStream();
-    ChannelizerStream(ChannelizerStream&&) noexcept;
-    ChannelizerStream& operator=(ChannelizerStream&&) noexcept;
 
     /// Returns the number of frames that the next push() of `samples` samples gives.
     index_t frames(index_t samples) const;
@@ -184,7 +178,7 @@ class CONVOLUME_API ChannelizerStream {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Puts a signal together from the frames that a Channelizer of the same options gives:
@@ -214,9 +208,6 @@ class CONVOLUME_API Synthesizer {
                          PixelType signal_type = PixelType::complex64,
                          const EngineChoice& engines = {},
                          const std::vector<double>& synthesis_taps = {});
-    ~Synthesizer();
-    Synthesizer(Synthesizer&&) noexcept;
-    Synthesizer& operator=(Synthesizer&&) noexcept;
 
     const ChannelizerPlan& plan() const;
     /// Returns DualPrototype::error; nothing for the caller's taps.
@@ -245,9 +236,6 @@ class CONVOLUME_API SynthesizerStream {
   public:
     /// Starts before frame 0 of `signals` signals. It keeps what it needs of `synthesizer`.
     explicit SynthesizerStream(const Synthesizer& synthesizer, index_t signals = 1);
-    ~SynthesizerStream();
-    SynthesizerStream(SynthesizerStream&&) noexcept;
-    SynthesizerStream& operator=(SynthesizerStream&&) noexcept;
 
     /// Returns the number of samples that the next push() of `frames` frames gives.
     index_t samples(index_t frames) const;
@@ -259,7 +247,7 @@ class CONVOLUME_API SynthesizerStream {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 }  // namespace convolume

@@ -13,7 +13,6 @@
 // reversed template, so the series is that of a FilterBank.
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -100,9 +99,6 @@ class CONVOLUME_API CorrelationBank {
     CorrelationBank(const SignalShape& shape, const std::vector<ConstImageView>& templates,
                     const CorrelationOptions& options = {}, const EngineChoice& engines = {},
                     PixelType signal_type = PixelType::float32);
-    ~CorrelationBank();
-    CorrelationBank(CorrelationBank&&) noexcept;
-    CorrelationBank& operator=(CorrelationBank&&) noexcept;
 
     /// Returns the bank of conjugated, reversed templates. With keeps_series, its results are ρ at
     /// the positions range().begin − origin() and on.
@@ -132,7 +128,7 @@ class CONVOLUME_API CorrelationBank {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Returns the taps that compute ρ for one noise level: conj(h[K−1−k]) / (noise · sqrt(Σ|h|²)), one

@@ -477,9 +477,6 @@ class CONVOLUME_API Deconvolver {
     /// "wb". Throws as the other constructor does.
     Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
                 const DeconvolveOptions& options = {}, const EngineChoice& engines = {});
-    ~Deconvolver();
-    Deconvolver(Deconvolver&&) noexcept;
-    Deconvolver& operator=(Deconvolver&&) noexcept;
 
     DeconvolvePlan plan() const;
     double psf_sum() const;                ///< returns the sum of the (first) PSF as it was given
@@ -504,7 +501,7 @@ class CONVOLUME_API Deconvolver {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// As cached_convolver(), for deconvolutions. Executions of one Deconvolver follow each other.

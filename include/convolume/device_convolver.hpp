@@ -121,9 +121,6 @@ class CONVOLUME_API DeviceConvolver {
     /// folded: the adjoint with a boundary that continues the image.
     DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
                     const Options& options = {}, const DeviceOptions& device = {});
-    ~DeviceConvolver();
-    DeviceConvolver(DeviceConvolver&&) noexcept;
-    DeviceConvolver& operator=(DeviceConvolver&&) noexcept;
 
     const Shape3& input_shape() const;   ///< returns the shape that execute() takes
     const Shape3& output_shape() const;  ///< returns the shape that execute() gives
@@ -188,7 +185,7 @@ class CONVOLUME_API DeviceConvolver {
   private:
     friend class WorkspaceOf;
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// As cached_convolver(), for images in the memory of a GPU. DeviceOptions::workspace_of must be

@@ -49,9 +49,6 @@ class CONVOLUME_API DeviceDeconvolver {
     DeviceDeconvolver(const Shape3& image_shape, const ConstImageView& psf,
                       const DeconvolveOptions& options = {},
                       const DeviceDeconvolveOptions& device = {});
-    ~DeviceDeconvolver();
-    DeviceDeconvolver(DeviceDeconvolver&&) noexcept;
-    DeviceDeconvolver& operator=(DeviceDeconvolver&&) noexcept;
 
     const Shape3& image_shape() const;
     /// Returns the plan. Its device_bytes include the bytes by which a shared workspace has grown
@@ -72,7 +69,7 @@ class CONVOLUME_API DeviceDeconvolver {
   private:
     friend class WorkspaceOf;
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// As cached_deconvolver(), for images in the memory of a GPU.

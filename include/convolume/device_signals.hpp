@@ -3,7 +3,6 @@
 // Filtering of signals that are already in the memory of a GPU. After construction, it never waits
 // for the device.
 
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -47,9 +46,6 @@ class CONVOLUME_API DeviceFilterBank {
     /// device or if it does not have the method.
     DeviceFilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                      const FilterOptions& options = {}, const DeviceFilterOptions& device = {});
-    ~DeviceFilterBank();
-    DeviceFilterBank(DeviceFilterBank&&) noexcept;
-    DeviceFilterBank& operator=(DeviceFilterBank&&) noexcept;
 
     const SignalShape& signal_shape() const;
     index_t filters() const;    ///< returns the number of filters
@@ -86,7 +82,7 @@ class CONVOLUME_API DeviceFilterBank {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Resamples signals on one GPU.
@@ -113,9 +109,6 @@ class CONVOLUME_API DeviceResampler {
     /// Resampler does, and Unavailable if there is no such device.
     explicit DeviceResampler(const ConstImageView& taps, const ResampleOptions& options = {},
                              const DeviceFilterOptions& device = {});
-    ~DeviceResampler();
-    DeviceResampler(DeviceResampler&&) noexcept;
-    DeviceResampler& operator=(DeviceResampler&&) noexcept;
 
     index_t full_results(index_t samples) const;  ///< as Resampler::full_results()
     index_t same_results(index_t samples) const;  ///< as Resampler::same_results()
@@ -132,7 +125,7 @@ class CONVOLUME_API DeviceResampler {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Options of DeviceChannelizer beside those of the channels.
@@ -168,9 +161,6 @@ class CONVOLUME_API DeviceChannelizer {
     /// refused. Throws as Channelizer does, and Unavailable if there is no such device.
     DeviceChannelizer(const ChannelizerOptions& options, index_t samples,
                       const DeviceChannelizerOptions& device = {});
-    ~DeviceChannelizer();
-    DeviceChannelizer(DeviceChannelizer&&) noexcept;
-    DeviceChannelizer& operator=(DeviceChannelizer&&) noexcept;
 
     const ChannelizerPlan& plan() const;
     index_t frames() const;  ///< returns the number of frames of each signal
@@ -184,7 +174,7 @@ class CONVOLUME_API DeviceChannelizer {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Options of DeviceSynthesizer beside those of the channels.
@@ -228,9 +218,6 @@ class CONVOLUME_API DeviceSynthesizer {
     /// device.
     DeviceSynthesizer(const ChannelizerOptions& options, index_t frames,
                       const DeviceSynthesizerOptions& device = {});
-    ~DeviceSynthesizer();
-    DeviceSynthesizer(DeviceSynthesizer&&) noexcept;
-    DeviceSynthesizer& operator=(DeviceSynthesizer&&) noexcept;
 
     const ChannelizerPlan& plan() const;
     /// Returns DualPrototype::error; nothing for the caller's taps.
@@ -249,7 +236,7 @@ class CONVOLUME_API DeviceSynthesizer {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 }  // namespace convolume

@@ -114,9 +114,6 @@ class CONVOLUME_API FilterBank {
     FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                const FilterOptions& options = {}, const EngineChoice& engines = {},
                PixelType signal_type = PixelType::float32);
-    ~FilterBank();
-    FilterBank(FilterBank&&) noexcept;
-    FilterBank& operator=(FilterBank&&) noexcept;
 
     const SignalShape& signal_shape() const;
     index_t filters() const;  ///< returns the number of filters
@@ -159,8 +156,8 @@ class CONVOLUME_API FilterBank {
   private:
     struct Impl;
     friend struct FilterBankFactory;
-    explicit FilterBank(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    explicit FilterBank(Hidden<Impl> impl);
+    Hidden<Impl> impl_;
 };
 
 /// Filters signals in memory in one call: plans, executes, and returns results of shape (signals,

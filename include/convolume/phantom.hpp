@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -92,9 +91,6 @@ class CONVOLUME_API Phantom {
   public:
     /// Places the objects. Throws InvalidArgument (options).
     explicit Phantom(const PhantomOptions& options);
-    ~Phantom();
-    Phantom(Phantom&&) noexcept;
-    Phantom& operator=(Phantom&&) noexcept;
 
     const PhantomOptions& options() const;
     /// Returns all objects, ordered by their lowest plane.
@@ -107,7 +103,7 @@ class CONVOLUME_API Phantom {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 }  // namespace convolume

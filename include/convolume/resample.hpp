@@ -4,7 +4,6 @@
 // result is filtered, and one of `down` results is kept. By polyphase sums, so that no inserted
 // zero is multiplied and no result is computed in vain.
 
-#include <memory>
 #include <vector>
 
 #include "convolume/execution.hpp"
@@ -47,9 +46,6 @@ class CONVOLUME_API Resampler {
     /// (NaN in the filter), OutOfMemory.
     explicit Resampler(const ConstImageView& taps, const ResampleOptions& options = {},
                        PixelType signal_type = PixelType::float32);
-    ~Resampler();
-    Resampler(Resampler&&) noexcept;
-    Resampler& operator=(Resampler&&) noexcept;
 
     const ResampleOptions& options() const;
     index_t taps() const;  ///< returns the number of taps
@@ -70,7 +66,7 @@ class CONVOLUME_API Resampler {
   private:
     friend class ResampleStream;
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Resamples signals that come in blocks of any sizes. The results have the bits of one call for
@@ -92,9 +88,6 @@ class CONVOLUME_API ResampleStream {
   public:
     /// Throws InvalidArgument for extensions that need both ends of the signal: wrap and line.
     explicit ResampleStream(const Resampler& resampler, index_t signals = 1);
-    ~ResampleStream();
-    ResampleStream(ResampleStream&&) noexcept;
-    ResampleStream& operator=(ResampleStream&&) noexcept;
 
     /// Takes the next samples, of shape (1, signals, samples), and returns the results that they
     /// complete: (1, signals, results), possibly none.
@@ -105,7 +98,7 @@ class CONVOLUME_API ResampleStream {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 /// Resamples signals along x by up/down without delay, as scipy.signal.resample_poly does by

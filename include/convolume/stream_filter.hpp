@@ -3,7 +3,6 @@
 // Filters for live signals: blocks of samples go in, and filtered blocks of the same time come out.
 // filter_bank.hpp filters signals whose samples are all there, which is faster.
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,9 +68,6 @@ class CONVOLUME_API StreamFilter {
     /// taps), or (outputs, inputs, taps) for a matrix. Throws InvalidArgument (options, shapes,
     /// complex filters), BadData (a tap that is not finite), or OutOfMemory.
     explicit StreamFilter(const ConstImageView& filters, const StreamFilterOptions& options = {});
-    ~StreamFilter();
-    StreamFilter(StreamFilter&&) noexcept;
-    StreamFilter& operator=(StreamFilter&&) noexcept;
 
     const StreamFilterOptions& options() const;
     index_t block() const { return options().block; }
@@ -109,7 +105,7 @@ class CONVOLUME_API StreamFilter {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 }  // namespace convolume

@@ -3,7 +3,6 @@
 // Deconvolution of several recordings (views) of one object, or of one whose PSF varies over the
 // field. The forward model says how they come from the object (forward_model.hpp).
 
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -70,9 +69,6 @@ class CONVOLUME_API ViewDeconvolver {
     ViewDeconvolver(const Shape3& result, const std::vector<View>& views,
                     const DeconvolveOptions& options = {},
                     const std::vector<ViewLevels>& levels = {}, const EngineChoice& engines = {});
-    ~ViewDeconvolver();
-    ViewDeconvolver(ViewDeconvolver&&) noexcept;
-    ViewDeconvolver& operator=(ViewDeconvolver&&) noexcept;
 
     DeconvolvePlan plan() const;
     /// Returns the grid of the estimate.
@@ -87,7 +83,7 @@ class CONVOLUME_API ViewDeconvolver {
 
   private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Hidden<Impl> impl_;
 };
 
 }  // namespace convolume
