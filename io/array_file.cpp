@@ -115,7 +115,8 @@ void read_elements(const RawFile& file, const ElementType& element, const FileAr
             void* const raw = element.is_half ? static_cast<void*>(halves.data()) : row.data();
             read_array(file, stored, {raw, type, {1, 1, count}, strides});
             if (element.is_half)
-                widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
+                widen_short_floats(halves.data(), count, SampleStorage::float16,
+                                   reinterpret_cast<float*>(row.data()));
             if (const auto inexact = widen_integers(row.data(), count, element.wide))
                 throw BadData(message(file.path(), " holds ", inexact->text, inexact_integer_cure));
             copy_view({row.data(), element.type, {1, 1, count}, strides},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/samples.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 namespace convolume::io {
@@ -91,15 +92,6 @@ std::optional<InexactInteger> widen(void* samples, index_t elements) {
     return std::nullopt;
 }
 
-float float_of_half(std::uint16_t half) {
-    const int exponent = half >> 10 & 31;
-    const int fraction = half & 1023;
-    const float sign = half >> 15 != 0 ? -1.0F : 1.0F;
-    if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
-    if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-    return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-}
-
 }  // namespace
 
 std::optional<InexactInteger> widen_integers(void* samples, index_t elements, WideInteger type) {
@@ -114,11 +106,16 @@ std::optional<InexactInteger> widen_integers(void* samples, index_t elements, Wi
     return std::nullopt;
 }
 
-void widen_halves(const void* halves, index_t elements, float* to) {
-    for (index_t i = 0; i < elements; ++i) {
-        std::uint16_t half = 0;
-        std::memcpy(&half, static_cast<const char*>(halves) + 2 * i, sizeof half);
-        to[i] = float_of_half(half);
+void widen_short_floats(const void* from, index_t elements, SampleStorage storage, float* to) {
+    const char* bytes = static_cast<const char*>(from);
+    std::uint16_t words[512];
+    while (elements > 0) {
+        const index_t now = std::min(elements, static_cast<index_t>(std::size(words)));
+        std::memcpy(words, bytes, static_cast<std::size_t>(now) * sizeof(words[0]));
+        decode_samples(words, now, storage, to);
+        to += now;
+        bytes += now * 2;
+        elements -= now;
     }
 }
 

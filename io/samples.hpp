@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operations on samples in memory: copies between strided views, and changes of byte order. Also
-// converts numbers that no pixel type holds (integers of 64 bits, half precision).
+// converts numbers that no pixel type holds (integers of 64 bits, floats of 16 bits).
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "convolume/filter_options.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
@@ -38,7 +39,8 @@ inline constexpr const char* inexact_integer_cure =
 /// first integer that float64 does not hold exactly, which is beyond ±2^53, and returns it.
 std::optional<InexactInteger> widen_integers(void* samples, index_t elements, WideInteger type);
 
-/// Converts numbers of half precision, in this machine's byte order, to float32.
-void widen_halves(const void* halves, index_t elements, float* to);
+/// Converts floats of 16 bits, in this machine's byte order, to float32. They may be at the end of
+/// the memory of the results.
+void widen_short_floats(const void* from, index_t elements, SampleStorage storage, float* to);
 
 }  // namespace convolume::io

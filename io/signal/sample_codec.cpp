@@ -36,22 +36,6 @@ SampleStorage storage_of(StoredType type) {
     return type == StoredType::float16 ? SampleStorage::float16 : SampleStorage::bfloat16;
 }
 
-/// Converts `count` floats of 16 bits, at the end of memory for the same count of float32.
-void widen_short_floats(void* data, index_t count, StoredType type, bool swapped) {
-    auto* to = static_cast<float*>(data);
-    const char* from = static_cast<const char*>(data) + count * 2;
-    if (swapped) swap_bytes(static_cast<char*>(data) + count * 2, count, 2);
-    std::uint16_t words[512];
-    while (count > 0) {
-        const index_t now = std::min(count, static_cast<index_t>(std::size(words)));
-        std::memcpy(words, from, static_cast<std::size_t>(now) * sizeof(words[0]));
-        decode_samples(words, now, storage_of(type), to);
-        to += now;
-        from += now * 2;
-        count -= now;
-    }
-}
-
 /// The real numbers that a sample consists of: 1 for a real sample, 2 for a complex one.
 struct SampleComponents {
     PixelType type;
@@ -150,7 +134,9 @@ void decode(void* samples, index_t count, StoredType type, bool swapped) {
             return widen<std::int64_t, double>(samples, count, swapped);
         case StoredType::float16:
         case StoredType::bfloat16:
-            return widen_short_floats(samples, count, type, swapped);
+            if (swapped) swap_bytes(static_cast<char*>(samples) + count * 2, count, 2);
+            return widen_short_floats(static_cast<char*>(samples) + count * 2, count,
+                                      storage_of(type), static_cast<float*>(samples));
         default:
             if (swapped) swap_pixels(samples, count, read_type(type));
     }

@@ -291,7 +291,7 @@ std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const 
                 unpack<std::uint16_t>(stored, from, rows, samples, to);
             return std::nullopt;
         case SampleForm::half:
-            widen_halves(from, count, static_cast<float*>(to));
+            widen_short_floats(from, count, SampleStorage::float16, static_cast<float*>(to));
             return std::nullopt;
         case SampleForm::int64:
         case SampleForm::uint64:
