@@ -20,7 +20,7 @@ enum Step { read_step, compute_step, write_step };
 /// Runs the steps of items in three threads.
 class OverlappedSteps {
   public:
-    OverlappedSteps(index_t count, const ItemSteps& steps) : count_(count), steps_(steps) {}
+    OverlappedSteps(index_t count, const ItemSteps& steps) : steps_(steps), count_(count) {}
 
     void run() {
         {
@@ -54,17 +54,20 @@ class OverlappedSteps {
 
     /// Calls `work`, which is one of the steps, for every item.
     void run_step(Step step, const std::function<void(index_t)>& work) {
-        for (index_t item = 0; item < count_; ++item) {
+        for (index_t item = 0;; ++item) {
+            const auto ends = [&] {
+                return sequence_number(item, step) > failed_ || item >= count_;
+            };
             {
                 // A step waits only for earlier ones, which end or fail.
                 std::unique_lock lock(mutex_);
-                changed_.wait(lock, [&] {
-                    return sequence_number(item, step) > failed_ || is_ready(item, step);
-                });
-                if (sequence_number(item, step) > failed_) return;
+                changed_.wait(lock, [&] { return ends() || is_ready(item, step); });
+                if (ends()) return;
             }
+            bool is_last = false;
             try {
                 if (work) work(item);
+                is_last = step == read_step && steps_.is_last && steps_.is_last(item);
             } catch (...) {
                 fail(sequence_number(item, step), std::current_exception());
                 return;
@@ -72,12 +75,14 @@ class OverlappedSteps {
             {
                 const std::lock_guard lock(mutex_);
                 ++done_[step];
+                if (is_last) count_ = item + 1;
             }
             changed_.notify_all();
         }
     }
 
     void fail(index_t at, std::exception_ptr error) {
+        if (steps_.cancel) at = -1;
         {
             const std::lock_guard lock(mutex_);
             if (at < failed_) {
@@ -86,11 +91,12 @@ class OverlappedSteps {
             }
         }
         changed_.notify_all();
+        if (steps_.cancel) steps_.cancel();
     }
 
-    index_t count_;
     const ItemSteps& steps_;
     std::mutex mutex_;  // guards the members below
+    index_t count_;
     std::condition_variable changed_;
     index_t done_[3] = {0, 0, 0};  // number of items that each step has done
     index_t failed_ = std::numeric_limits<index_t>::max();  // number of the first step that failed
@@ -104,9 +110,11 @@ void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps) {
         OverlappedSteps(count, steps).run();
         return;
     }
-    for (index_t item = 0; item < count; ++item)
+    for (index_t item = 0; item < count; ++item) {
         for (const auto* step : {&steps.read, &steps.compute, &steps.write})
             if (*step) (*step)(item);
+        if (steps.is_last && steps.is_last(item)) return;
+    }
 }
 
 }  // namespace convolume

@@ -14,6 +14,11 @@ struct ItemSteps {
     std::function<void(index_t item)> read;
     std::function<void(index_t item)> compute;
     std::function<void(index_t item)> write;
+    /// Called after an item was read. Returns true if no other follows, although the count is
+    /// larger.
+    std::function<bool(index_t item)> is_last{};
+    /// Ends the waits of all steps, after one has failed.
+    std::function<void()> cancel{};
 };
 
 /// Runs the steps of `count` items. The calling thread calls `compute`. With `overlapped`, other
@@ -22,7 +27,8 @@ struct ItemSteps {
 /// output i % 2. Without it, one item is read, computed and written after the other.
 ///
 /// Rethrows the exception of a step, the same one with and without `overlapped`. Steps that come
-/// earlier without overlap are completed before, and later ones are not begun.
+/// earlier without overlap are completed before, and later ones are not begun. With `cancel` it is
+/// the first exception, and no step is begun after it.
 CONVOLUME_API void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps);
 
 }  // namespace convolume

@@ -3,73 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <stop_token>
-#include <thread>
 
 #include "convolume/error.hpp"
 #include "convolume/shape.hpp"
 #include "core/host_memory.hpp"
+#include "core/item_steps.hpp"
 #include "core/result_chunks.hpp"
 #include "signals/samples.hpp"
 
 namespace convolume {
 
 namespace {
-
-/// Two slots of a ring buffer; one thread fills them and another empties them. Items are numbered
-/// 0, 1, …; item i is in slot i % 2.
-template <class Slot>
-class DoubleBuffer {
-  public:
-    Slot& slot(index_t item) { return slots_[static_cast<std::size_t>(item % 2)]; }
-
-    /// Waits until the slot of `item` may be filled; returns false after stop().
-    bool await_empty(index_t item) {
-        return await([&] { return item - emptied_ < 2; });
-    }
-    void filled() { advance(filled_); }
-
-    /// Waits until `item` is filled; returns false after stop().
-    bool await_filled(index_t item) {
-        return await([&] { return filled_ > item; });
-    }
-    void emptied() { advance(emptied_); }
-
-    /// Ends all present and later waits.
-    void stop() {
-        {
-            const std::lock_guard lock(mutex_);
-            stopped_ = true;
-        }
-        changed_.notify_all();
-    }
-
-  private:
-    template <class Condition>
-    bool await(const Condition& condition) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopped_ || condition(); });
-        return !stopped_;
-    }
-    void advance(index_t& count) {
-        {
-            const std::lock_guard lock(mutex_);
-            ++count;
-        }
-        changed_.notify_all();
-    }
-
-    std::array<Slot, 2> slots_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    index_t filled_ = 0;
-    index_t emptied_ = 0;
-    bool stopped_ = false;
-};
 
 /// The unit of computation: one chunk of the range, of some signals.
 struct StreamChunk {
@@ -102,12 +48,12 @@ class SignalPipeline {
         const StreamLayout& layout = job.layout;
         const index_t results = layout.signals * spec_.filters * layout.stored;
         for (index_t slot = 0; slot < 2; ++slot) {
-            inputs_.slot(slot) = {
+            input(slot) = {
                 {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
-            inputs_.slot(slot).values.spread();
-            outputs_.slot(slot) = {{},
-                                   Buffer(results * result_bytes_, "results"),
-                                   Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
+            input(slot).values.spread();
+            output(slot) = {{},
+                            Buffer(results * result_bytes_, "results"),
+                            Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
         if (source.type() != job.problem.signal_element())
             raw_ = Buffer(StreamLayout::raw_samples * sample_bytes(source.type()), "samples");
@@ -119,17 +65,17 @@ class SignalPipeline {
     }
 
     ExecutionReport run() {
+        ItemSteps steps;
+        steps.read = [this](index_t number) { read_chunk(number); };
+        steps.compute = [this](index_t number) { filter_chunk(number); };
+        steps.write = [this](index_t number) { write(output(number)); };
+        steps.is_last = [this](index_t number) { return input(number).chunk.last; };
+        steps.cancel = [this] { cancel(); };
         {
             // On a stop, ends waits of the source for samples, and of the sink for its reader.
-            const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
-            const std::jthread reader([this] { guard([this] { read_all(); }); });
-            // If the writing thread cannot start, the reading thread does not wait forever.
-            guard([this] {
-                const std::jthread writer([this] { guard([this] { write_all(); }); });
-                guard([this] { filter_all(); });
-            });
+            const std::stop_callback on_stop(context_.stop, steps.cancel);
+            run_item_steps(chunks_, true, steps);
         }
-        if (error_) std::rethrow_exception(error_);
         throw_if_stopped(context_);
         if (context_.progress && length_known_) context_.progress(1);
         ExecutionReport report;
@@ -149,6 +95,9 @@ class SignalPipeline {
         Buffer values;     ///< results, indexed [signal][filter][stored sample]
         Buffer positions;  ///< positions of peaks, indexed like `values`
     };
+
+    InputSlot& input(index_t number) { return inputs_[static_cast<std::size_t>(number % 2)]; }
+    OutputSlot& output(index_t number) { return outputs_[static_cast<std::size_t>(number % 2)]; }
 
     StreamChunk chunk_at(index_t number) const {
         StreamChunk chunk;
@@ -187,55 +136,35 @@ class SignalPipeline {
             std::max<index_t>(spec_.window.stored(results.count()), window_begun ? 1 : 0);
     }
 
-    // Runs `act`. The first exception in any thread stops all threads.
-    template <class Act>
-    void guard(const Act& act) {
-        try {
-            act();
-            return;
-        } catch (...) {
-            const std::lock_guard lock(error_mutex_);
-            if (!error_) error_ = std::current_exception();
-        }
-        inputs_.stop();
-        outputs_.stop();
-        cancel();
-    }
     void cancel() {
         source_.cancel();
         sink_.cancel();
     }
 
-    void read_all() {
-        SampleRange before;  // range of the signal's samples that the previous chunk holds
-        bool last = false;
-        for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
-            throw_if_stopped(context_);
-            StreamChunk now = chunk_at(number);
-            const SampleRange wanted = now.samples;
-            char* const to = inputs_.slot(number).values.as<char>();
-            // Chunks of one signal overlap: common samples are copied from the previous slot.
-            // (Chunks of several signals hold whole signals.)
-            index_t copied = 0;
-            if (now.index > 0 && now.signals == 1 && wanted.begin >= before.begin &&
-                wanted.begin < before.end) {
-                copied = std::min(before.end, wanted.end) - wanted.begin;
-                std::memcpy(to,
-                            inputs_.slot(number - 1).values.as<char>() +
-                                (wanted.begin - before.begin) * sample_bytes_,
-                            static_cast<std::size_t>(copied * sample_bytes_));
-            }
-            for (index_t s = 0; s < now.signals; ++s) {
-                throw_if_stopped(context_);
-                read(now.first_signal + s, {wanted.begin + copied, wanted.end},
-                     to + (s * wanted.count() + copied) * sample_bytes_);
-            }
-            if (job_.shape.samples == unknown_samples && length_known_) clip(now);
-            before = now.samples;
-            last = now.last;
-            inputs_.slot(number).chunk = now;
-            inputs_.filled();
+    void read_chunk(index_t number) {
+        throw_if_stopped(context_);
+        StreamChunk now = chunk_at(number);
+        const SampleRange wanted = now.samples;
+        char* const to = input(number).values.as<char>();
+        // Chunks of one signal overlap: common samples are copied from the previous slot.
+        // (Chunks of several signals hold whole signals.)
+        const InputSlot& previous = input(number + 1);
+        const SampleRange& before = previous.chunk.samples;
+        index_t copied = 0;
+        if (now.index > 0 && now.signals == 1 && wanted.begin >= before.begin &&
+            wanted.begin < before.end) {
+            copied = std::min(before.end, wanted.end) - wanted.begin;
+            std::memcpy(to,
+                        previous.values.as<char>() + (wanted.begin - before.begin) * sample_bytes_,
+                        static_cast<std::size_t>(copied * sample_bytes_));
         }
+        for (index_t s = 0; s < now.signals; ++s) {
+            throw_if_stopped(context_);
+            read(now.first_signal + s, {wanted.begin + copied, wanted.end},
+                 to + (s * wanted.count() + copied) * sample_bytes_);
+        }
+        if (job_.shape.samples == unknown_samples && length_known_) clip(now);
+        input(number).chunk = now;
     }
 
     // Reads and converts samples of one signal; fewer if the signal ends.
@@ -280,48 +209,35 @@ class SignalPipeline {
         return bad;
     }
 
-    void filter_all() {
-        // number of chunks passed to the writer: a window in several chunks counts once
-        index_t written = 0;
-        bool last = false;
-        for (index_t number = 0; !last; ++number) {
-            throw_if_stopped(context_);
-            if (!inputs_.await_filled(number) || !outputs_.await_empty(written)) return;
-            const StreamChunk now = inputs_.slot(number).chunk;
-            last = now.last;
-            const SampleRange& samples = now.samples;
-            const index_t stored = now.at.stored;
-            OutputSlot& results = outputs_.slot(written);
-            index_t* const positions = peaks_ ? results.positions.as<index_t>() : nullptr;
-            const index_t count = now.signals * spec_.filters * stored;
+    void filter_chunk(index_t number) {
+        throw_if_stopped(context_);
+        const InputSlot& from = input(number);
+        OutputSlot& results = output(number);
+        const StreamChunk& now = results.chunk = from.chunk;
+        const SampleRange& samples = now.samples;
+        const index_t stored = now.at.stored;
+        index_t* const positions = peaks_ ? results.positions.as<index_t>() : nullptr;
+        const index_t count = now.signals * spec_.filters * stored;
 
-            ExecutionContext context = context_;
-            context.progress = {};
-            if (context_.progress && job_.shape.samples != unknown_samples)
-                context.progress = [&](double done) {
-                    context_.progress((static_cast<double>(number) + done) /
-                                      static_cast<double>(chunks_ + 1));
-                };
-            if (now.at.results.count() > 0) {
-                job_.engine.filter(
-                    spec_, job_.prepared,
-                    {inputs_.slot(number).values.data(), now.signals, samples.count(),
-                     samples.begin, samples.count(), spec_.signal_storage},
-                    {now.at.results, results.values.data(), positions, spec_.filters * stored,
-                     stored, clamped_},
-                    context);
-                if (positions)
-                    std::for_each(positions, positions + count,
-                                  [&](index_t& n) { n -= job_.problem.shift; });
-            }
-            inputs_.emptied();
-            if (range_chunks_.chunks_per_window() > 1 && stored > 0)
-                combine_chunk_peaks(now, results);
-            if (!now.ends_window) continue;
-            results.chunk = now;
-            outputs_.filled();
-            ++written;
+        ExecutionContext context = context_;
+        context.progress = {};
+        if (context_.progress && job_.shape.samples != unknown_samples)
+            context.progress = [&](double done) {
+                context_.progress((static_cast<double>(number) + done) /
+                                  static_cast<double>(chunks_ + 1));
+            };
+        if (now.at.results.count() > 0) {
+            job_.engine.filter(spec_, job_.prepared,
+                               {from.values.data(), now.signals, samples.count(), samples.begin,
+                                samples.count(), spec_.signal_storage},
+                               {now.at.results, results.values.data(), positions,
+                                spec_.filters * stored, stored, clamped_},
+                               context);
+            if (positions)
+                std::for_each(positions, positions + count,
+                              [&](index_t& n) { n -= job_.problem.shift; });
         }
+        if (range_chunks_.chunks_per_window() > 1 && stored > 0) combine_chunk_peaks(now, results);
     }
 
     // Combines the peaks of one chunk with those of earlier chunks of its window. After the
@@ -352,20 +268,12 @@ class SignalPipeline {
         }
     }
 
-    void write_all() {
-        bool last = false;
-        for (index_t written = 0; !last && outputs_.await_filled(written); ++written) {
-            throw_if_stopped(context_);
-            last = outputs_.slot(written).chunk.last;
-            write(outputs_.slot(written));
-            outputs_.emptied();
-        }
-    }
-
+    // Writes the results of a chunk; those of a window in several chunks are in the last one.
     void write(const OutputSlot& results) {
+        throw_if_stopped(context_);
         const StreamChunk& now = results.chunk;
         const ResultChunk& at = now.at;
-        if (at.stored == 0) return;
+        if (at.stored == 0 || !now.ends_window) return;
         for (index_t s = 0; s < now.signals; ++s)
             for (index_t f = 0; f < spec_.filters; ++f) {
                 throw_if_stopped(context_);
@@ -393,15 +301,12 @@ class SignalPipeline {
     index_t samples_;
     index_t range_end_;
 
-    DoubleBuffer<InputSlot> inputs_;
-    DoubleBuffer<OutputSlot> outputs_;
+    std::array<InputSlot, 2> inputs_;
+    std::array<OutputSlot, 2> outputs_;
     Buffer raw_;               ///< samples of the source's type
     OutputSlot window_peaks_;  ///< peaks so far of a window in several chunks
     index_t nonfinite_ = 0;
     index_t clamped_[2] = {};
-
-    std::mutex error_mutex_;
-    std::exception_ptr error_;
 };
 
 // Returns the bytes of host memory that an engine allocates itself.
