@@ -134,31 +134,8 @@ nb::dict execute_deconvolution(const std::optional<ReadArray>& start, const nb::
 
 namespace {
 
-DeviceDeconvolveOptions device_options(int device, PixelType image_type, PixelType output_type,
-                                       std::optional<index_t> max_gpu_bytes) {
-    DeviceDeconvolveOptions where;
-    where.device = device;
-    where.image_type = image_type;
-    where.output_type = output_type;
-    where.max_gpu_bytes = max_gpu_bytes;
-    return where;
-}
-
 void bind_device_deconvolver(nb::module_& module) {
     nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
-        .def(
-            "__init__",
-            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
-               const DeconvolveOptions& options, int device, PixelType image_type,
-               PixelType output_type, std::optional<index_t> max_gpu_bytes) {
-                const ConstImageView taps = view(psf);
-                const nb::gil_scoped_release released;
-                new (self) DeviceDeconvolver(
-                    index3(shape), taps, options,
-                    device_options(device, image_type, output_type, max_gpu_bytes));
-            },
-            "shape"_a, "psf"_a, "options"_a, "device"_a, "image_type"_a, "output_type"_a,
-            "max_gpu_bytes"_a = nb::none())
         .def(
             "execute",
             [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
@@ -175,17 +152,25 @@ void bind_device_deconvolver(nb::module_& module) {
             "image"_a, "out"_a, "stream"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
             "progress"_a = nb::none());
     module.def(
-        "cached_device_deconvolver",
+        "device_deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options, int device,
-           PixelType image_type, PixelType output_type, std::optional<index_t> max_gpu_bytes) {
+           PixelType image_type, PixelType output_type, std::optional<index_t> max_gpu_bytes,
+           bool from_cache) {
             const ConstImageView taps = view(psf);
+            DeviceDeconvolveOptions where;
+            where.device = device;
+            where.image_type = image_type;
+            where.output_type = output_type;
+            where.max_gpu_bytes = max_gpu_bytes;
             const nb::gil_scoped_release released;
-            return std::const_pointer_cast<DeviceDeconvolver>(cached_device_deconvolver(
-                index3(shape), taps, options,
-                device_options(device, image_type, output_type, max_gpu_bytes)));
+            return from_cache
+                       ? std::const_pointer_cast<DeviceDeconvolver>(
+                             cached_device_deconvolver(index3(shape), taps, options, where))
+                       : std::make_shared<DeviceDeconvolver>(index3(shape), taps, options, where);
         },
-        "Returns a DeviceDeconvolver from the cache of plans.", "shape"_a, "psf"_a, "options"_a,
-        "device"_a, "image_type"_a, "output_type"_a, "max_gpu_bytes"_a = nb::none());
+        "Returns a new DeviceDeconvolver, or one from the cache of plans.", "shape"_a, "psf"_a,
+        "options"_a, "device"_a, "image_type"_a, "output_type"_a, "max_gpu_bytes"_a.none(),
+        "from_cache"_a);
 }
 
 void bind_missing_pixels(nb::module_& module) {
@@ -317,15 +302,6 @@ void bind_deconvolver(nb::module_& module) {
     nb::class_<DeconvolveReport>(module, "DeconvolveReport");
 
     nb::class_<Deconvolver>(module, "Deconvolver")
-        .def(
-            "__init__",
-            [](Deconvolver* self, const Triple& shape, const ReadArray& psf,
-               const DeconvolveOptions& options, const EngineChoice& engines) {
-                const ConstImageView taps = view(psf);
-                plan_released(
-                    [&] { new (self) Deconvolver(index3(shape), taps, options, engines); });
-            },
-            "shape"_a, "psf"_a, "options"_a, "engines"_a)
         .def_prop_ro("negative_psf_samples",
                      [](const Deconvolver& self) { return self.negative_psf_samples(); })
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
@@ -372,17 +348,20 @@ void bind_deconvolver(nb::module_& module) {
                "options"_a, "planes"_a);
     module.attr("usual_splits") = usual_splits;
     module.def(
-        "cached_deconvolver",
+        "deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,
-           const EngineChoice& engines) {
+           const EngineChoice& engines, bool from_cache) {
             const ConstImageView taps = view(psf);
-            std::shared_ptr<const Deconvolver> found;
-            plan_released(
-                [&] { found = cached_deconvolver(index3(shape), taps, options, engines); });
-            return std::const_pointer_cast<Deconvolver>(found);
+            std::shared_ptr<const Deconvolver> made;
+            plan_released([&] {
+                made = from_cache
+                           ? cached_deconvolver(index3(shape), taps, options, engines)
+                           : std::make_shared<Deconvolver>(index3(shape), taps, options, engines);
+            });
+            return std::const_pointer_cast<Deconvolver>(made);
         },
-        "Returns a Deconvolver from the cache of plans.", "shape"_a, "psf"_a, "options"_a,
-        "engines"_a);
+        "Returns a new Deconvolver, or one from the cache of plans.", "shape"_a, "psf"_a,
+        "options"_a, "engines"_a, "from_cache"_a);
     module.def(
         "deconvolver_at_depths",
         [](const Triple& shape, const std::vector<ReadArray>& psfs,

@@ -189,9 +189,9 @@ class Deconvolver:
     def _core_of(self, number: int, saturation: float | None = None, has_weights: bool = False) -> _core.Deconvolver:
         """Plans for one of the PSFs. With a saturation, images may have missing pixels."""
         taps = self._psfs[number].taps
-        plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
-        return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
-                    self._options_of(number, saturation, has_weights), engines(self._arguments))
+        return _core.deconvolver(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
+                                 self._options_of(number, saturation, has_weights), engines(self._arguments),
+                                 self._from_cache)
 
     def _core_at_depths(self, saturation: float | None = None, has_weights: bool = False) -> _core.Deconvolver:
         """Plans for PSFs at depths."""
@@ -420,10 +420,9 @@ class Deconvolver:
         key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
             taps = self._psfs[0].taps
-            plan = _core.cached_device_deconvolver if self._from_cache else _core.DeviceDeconvolver
-            self._on_gpus[key] = plan(
-                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0),
-                image.device, image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
+            self._on_gpus[key] = _core.device_deconvolver(
+                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
+                image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")), self._from_cache)
         deconvolver, start = self._on_gpus[key], run.get("start")
         where = image.address, result.address, image.stream(run.get("stream"))
         with progress_bar(run.get("progress")) as report:
