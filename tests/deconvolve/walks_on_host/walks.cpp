@@ -4,7 +4,7 @@
 
 #include "deconvolve/executors/fused_walker.cu"
 #include "deconvolve/executors/operation_walker.cu"
-#include "deconvolve/executors/pass_problem.cu"
-#include "deconvolve/executors/walk_arrays.cu"
-#include "deconvolve/executors/walk_executor.cu"
+#include "deconvolve/executors/pass_problem.cpp"
+#include "deconvolve/executors/walk_arrays.cpp"
+#include "deconvolve/executors/walk_executor.cpp"
 #include "deconvolve/executors/walker.cu"

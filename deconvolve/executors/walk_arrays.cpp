@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "deconvolve/executors/executor.hpp"
 #include "deconvolve/executors/walk_arrays.cuh"
+
+#include "deconvolve/executors/executor.hpp"
 
 namespace convolume::deconvolve {
 

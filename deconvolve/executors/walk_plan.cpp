@@ -19,7 +19,7 @@ struct WalkPlan {
     PairAxes axes;      ///< axes of whole planes, with the grids of a step and of a tile
     index_t depth = 0;  ///< planes that a step advances; 0: nothing fits
     index_t iterations_a_walk = 1;  ///< number of iterations that a walk fuses
-    std::vector<PlaneTile> tiles;
+    std::vector<PlaneTile> tiles{};
     ResidentArrays resident{};
     double seconds = 0;  ///< predicted time of an iteration
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "deconvolve/executors/walk_executor.cuh"
+
 #include <algorithm>
 #include <utility>
 
 #include "core/threads.hpp"
 #include "deconvolve/estimates/photons.hpp"
-#include "deconvolve/executors/walk_executor.cuh"
 #include "deconvolve/methods/wiener.hpp"
 
 namespace convolume::deconvolve {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
-
 #include "deconvolve/executors/pass_problem.hpp"
+
+#include <algorithm>
 
 namespace convolume::deconvolve {
 
