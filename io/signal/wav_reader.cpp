@@ -134,8 +134,7 @@ class WavChunkFinder {
         large_samples_ = number_of_bytes_at(sizes, 8, 8, false);
     }
     index_t size_of_samples() const {
-        const bool elsewhere =
-            layout_.has_large_sizes && size_ == largest_uint32 && large_samples_ > 0;
+        const bool elsewhere = layout_.has_large_sizes && size_ == largest_uint32;
         const std::uint64_t named = elsewhere ? large_samples_ : size_;
         if (named == 0 || (is_size_unknown_ && means_unknown(named)))
             return static_cast<index_t>(bytes_left());

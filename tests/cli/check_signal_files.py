@@ -358,13 +358,15 @@ def check_other_wav_files(x):
         run(["info", name], 65, words)
     # A file whose sizes need more than 32 bits. Its zeros take no disk space.
     samples = 5 << 28
-    with open("huge.wav", "wb") as file:
-        ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + 4 * samples, 4 * samples, samples, 0)
-        file.write(b"RF64\xff\xff\xff\xffWAVE" + riff_chunk(b"ds64", ds64) + info + riff_chunk(b"fmt ", fmt) +
-                   b"data\xff\xff\xff\xff")
-        file.truncate(file.tell() + 4 * samples)
-    got = json.loads(run(["info", "huge.wav", "--json"]).stdout)
-    check(got["samples"] == samples and got["sampling_rate_hz"] == 44100, got)
+    for named in (samples, 0):  # a program that writes to a pipe cannot fill in the sizes
+        with open("huge.wav", "wb") as file:
+            riff = 4 + 36 + 24 + 8 + 4 * named if named else 0
+            ds64 = struct.pack("<QQQI", riff, 4 * named, named, 0)
+            file.write(b"RF64\xff\xff\xff\xffWAVE" + riff_chunk(b"ds64", ds64) + info + riff_chunk(b"fmt ", fmt) +
+                       b"data\xff\xff\xff\xff")
+            file.truncate(file.tell() + 4 * samples)
+        got = json.loads(run(["info", "huge.wav", "--json"]).stdout)
+        check(got["samples"] == samples and got["sampling_rate_hz"] == 44100, got)
     os.remove("huge.wav")
 
 
