@@ -253,9 +253,8 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
     return std::max(0.0, std::min(noise->offset, most));
 }
 
-/// Sets the background to that of the dark regions, and its range to what haze may add. If the PSF
-/// has haze, photons tell more: the light is then as many times too much at one end of its range as
-/// too little at the other.
+/// Sets the background, so that the light is as many times too much at one end of its range as too
+/// little at the other.
 void set_background(const ImageBackground& found, const DeconvolutionProblem& problem,
                     const FindHazeBackground& find_under_haze, LoadedImage& loaded) {
     const double haze = problem.dark_level ? problem.dark_level->haze() : 0;
@@ -265,7 +264,6 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
         return found.is_dark && light < (1 - haze) * all ? light / (1 - haze) : all;
     };
     const double above = loaded.mean - found.level;
-    const bool knows_offset = problem.options.offset || loaded.offset_error;
     double least = above, most = with_haze(above), light = above, error = *found.error;
     loaded.is_under_haze = haze > regions::noticeable;
     if (loaded.is_under_haze && find_under_haze) {
@@ -277,10 +275,11 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
         least = std::clamp(loaded.mean - range.most, lowest, highest);
         most = std::clamp(loaded.mean - range.least, lowest, highest);
         if (least >= most) error = highest - lowest;  // photons and regions contradict each other
-        if (least > 0) light = std::sqrt(least * most);
-    } else if (!found.is_dark && knows_offset && least > 0) {
-        light = std::sqrt(least * most);
     }
+    // Regions that may hold light tell nothing about it if the offset is not known.
+    const bool tells_light =
+        loaded.is_under_haze || found.is_dark || problem.options.offset || loaded.offset_error;
+    if (tells_light && least > 0) light = std::sqrt(least * most);
     light = std::min(light, all);
     const double half_range = std::max({light - least, most - light, 0.0});
     if (!found.is_dark && half_range > regions::noticeable * light) loaded.darkest = found.level;
