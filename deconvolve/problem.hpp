@@ -52,7 +52,7 @@ struct DeconvolutionProblem {
     /// Part of the caller's limit of host memory that searches and coarser images take. The options
     /// hold the rest.
     index_t reserved_host_bytes = 0;
-    /// Finds the background of images without a dark region. Null: they have their darkest level.
+    /// Tells the haze of the PSF, and finds the background under it. Null: neither is needed.
     std::shared_ptr<DarkLevel> dark_level;
 
     /// Whether saturated pixels hold bounds of their own: those of sums of pixels.

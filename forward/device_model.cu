@@ -44,7 +44,7 @@ index_t bytes_of_array(const Shape3& extents) {
 }
 
 template <class T>
-WeighedBox<T> all_of(const Shape3& extents) {
+WeightedBox<T> all_of(const Shape3& extents) {
     return {extents, {{}, extents}};
 }
 
@@ -57,7 +57,7 @@ DeviceModel<T>::DeviceModel(const ObjectGrid& object, const std::vector<View>& v
     for (std::size_t v = 0; v < views.size(); ++v) {
         check_view(views[v], v);
         OneView& one = views_.emplace_back(OneView{PlannedView(views[v], object, v), {}, {}, {}});
-        one.numbers = one.planned.sampling.numbers();
+        one.parameters = one.planned.sampling.parameters();
     }
     allocate(views, limit);
     plan_convolutions(views, options, limit);
@@ -120,39 +120,60 @@ void DeviceModel<T>::allocate(const std::vector<View>& views, index_t limit) {
 template <class T>
 void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
                                        const ForwardModelOptions& options, index_t limit) {
-    index_t left = 0;  // convolvers that are not yet made
-    for (const OneView& view : views_) left += 2 * static_cast<index_t>(view.psfs.size());
-    const DeviceConvolver* first = nullptr;
+    const index_t arrays = bytes_;
+    try {
+        plan_convolutions(views, options, limit, true);
+    } catch (const OutOfMemory&) {
+        bytes_ = arrays;
+        plan_convolutions(views, options, limit, false);
+    }
+}
+
+// Each convolver may take all memory that is left. The largest is made first, so that the workspace
+// that they share does not grow.
+template <class T>
+void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
+                                       const ForwardModelOptions& options, index_t limit,
+                                       bool keep_kernel_spectra) {
+    std::vector<std::pair<std::size_t, PlannedPsf*>> order;
     for (std::size_t v = 0; v < views.size(); ++v)
         for (PlannedPsf& psf : views_[v].psfs) {
-            PsfTaps taps(views[v], psf.part.psf, options);
-            const auto convolver = [&](Operation operation) {
-                taps.convolution.operation = operation;
-                DeviceOptions on_device;
-                on_device.device = device_;
-                on_device.image_type = on_device.output_type.emplace(pixel_type_of_v<T>);
-                // The workspace counts as one more convolver. Later ones share it.
-                const index_t share = (limit - bytes_) / (left + (first == nullptr ? 1 : 0));
-                on_device.max_gpu_bytes = first == nullptr ? 2 * share : share;
-                on_device.workspace_of = first;
-                DeviceConvolver made(psf.part.grid.shape(), taps.psf, taps.convolution, on_device);
-                bytes_ = checked_add(bytes_, made.device_bytes());
-                --left;
-                return made;
-            };
-            psf.blur.emplace(convolver(Operation::convolve));
-            if (first == nullptr) first = &*psf.blur;
-            psf.back.emplace(convolver(Operation::adjoint));
+            psf.blur.reset();
+            psf.back.reset();
+            order.emplace_back(v, &psf);
         }
+    const auto voxels = [](const auto& one) {
+        return element_count(one.second->part.grid.shape());
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const auto& a, const auto& b) { return voxels(a) > voxels(b); });
+    const DeviceConvolver* first = nullptr;
+    for (const auto& [view, psf] : order) {
+        PsfTaps taps(views[view], psf->part.psf, options);
+        const auto plan = [&](Operation operation, std::optional<DeviceConvolver>& planned) {
+            taps.convolution.operation = operation;
+            DeviceOptions on_device;
+            on_device.device = device_;
+            on_device.image_type = on_device.output_type.emplace(pixel_type_of_v<T>);
+            on_device.keep_kernel_spectrum = keep_kernel_spectra;
+            on_device.max_gpu_bytes = std::max<index_t>(limit - bytes_, 1);
+            on_device.workspace_of = first;
+            planned.emplace(psf->part.grid.shape(), taps.psf, taps.convolution, on_device);
+            bytes_ = checked_add(bytes_, planned->device_bytes());
+            if (first == nullptr) first = &*planned;
+        };
+        plan(Operation::convolve, psf->blur);
+        plan(Operation::adjoint, psf->back);
+    }
 }
 
 template <class T>
-WeighedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const PlannedPsf& psf) const {
-    WeighedBox<T> box{view.planned.grid, psf.part.grid};
+WeightedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const PlannedPsf& psf) const {
+    WeightedBox<T> box{view.planned.grid, psf.part.grid};
     const Shape3 extents = psf.part.grid.shape();
-    box.of_z = psf.weights.template as<T>();
-    box.of_y = box.of_z + extents.z;
-    box.of_x = box.of_y + extents.y;
+    box.weights_z = psf.weights.template as<T>();
+    box.weights_y = box.weights_z + extents.z;
+    box.weights_x = box.weights_y + extents.y;
     return box;
 }
 
@@ -163,7 +184,7 @@ void DeviceModel<T>::record(std::size_t number, const T* object, T* image,
     const PlannedView& planned = view.planned;
     const T* sampled = object;
     if (!planned.sampling.is_identity()) {
-        for_each_voxel(planned.grid, GridSample<T>{view.numbers, object, grid_.as<T>()}, stream);
+        for_each_voxel(planned.grid, GridSample<T>{view.parameters, object, grid_.as<T>()}, stream);
         sampled = grid_.as<T>();
     }
     if (!planned.weights.vary()) {
@@ -196,7 +217,7 @@ void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
     if (varies) clear(grid, planned.grid, stream);
     for (const PlannedPsf& psf : view.psfs) {
         const PsfPart& part = psf.part;
-        const WeighedBox<T> recorded{planned.image, part.image};
+        const WeightedBox<T> recorded{planned.image, part.image};
         const T* from = image;
         if (varies || has_mask) {
             for_each_voxel(part.image.shape(), BoxCopy<T>{recorded, image, image_.as<T>()}, stream);
@@ -215,7 +236,7 @@ void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
     if (planned.sampling.is_identity())
         for_each_voxel(object_, BoxAddition<T>{all_of<T>(object_), grid, object}, stream);
     else
-        for_each_voxel(object_, GridGathering<T>{view.numbers, grid, object}, stream);
+        for_each_voxel(object_, GridGathering<T>{view.parameters, grid, object}, stream);
 }
 
 template class DeviceModel<float>;

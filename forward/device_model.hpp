@@ -24,7 +24,8 @@ class DeviceModel {
 
     index_t device_bytes() const { return bytes_; }
 
-    // Enqueue ForwardModel's record() and add_back(). Executions follow one another on the stream.
+    // Enqueue ForwardModel's record() and add_back(). All calls use one stream, since they share
+    // workspaces.
     void record(std::size_t view, const T* object, T* image, DeviceStream stream) const;
     void add_back(std::size_t view, const T* image, T* object, DeviceStream stream) const;
 
@@ -36,7 +37,7 @@ class DeviceModel {
     };
     struct OneView {
         PlannedView planned;
-        SamplingNumbers numbers;
+        SamplingParameters parameters;
         gpu::DeviceMemory mask;
         std::vector<PlannedPsf> psfs;
     };
@@ -44,7 +45,9 @@ class DeviceModel {
     void allocate(const std::vector<View>& views, index_t limit);
     void plan_convolutions(const std::vector<View>& views, const ForwardModelOptions& options,
                            index_t limit);
-    WeighedBox<T> part_of_grid(const OneView& view, const PlannedPsf& psf) const;
+    void plan_convolutions(const std::vector<View>& views, const ForwardModelOptions& options,
+                           index_t limit, bool keep_kernel_spectra);
+    WeightedBox<T> part_of_grid(const OneView& view, const PlannedPsf& psf) const;
     gpu::DeviceMemory copy_of(const std::vector<T>& values, const char* purpose) const;
 
     int device_;

@@ -229,7 +229,7 @@ void ForwardModel::Impl::record(const PlannedView& view, const T* from, T* to,
         for (std::size_t k = 0; k < view.parts.size(); ++k) {
             const PsfPart& part = view.parts[k];
             const ImageView blurred = view_of(work.image, part.image.shape());
-            view.weigh(part, sampled, work.weighted, false, threads);
+            view.apply_weights(part, sampled, work.weighted, false, threads);
             view.psfs[k].blur.execute(view_of(work.weighted, part.grid.shape()), blurred, context);
             add_rows<T>(blurred, subview(target, part.image), threads);
         }
@@ -256,7 +256,7 @@ void ForwardModel::Impl::add_back(const PlannedView& view, const T* from, T* to,
             const PsfPart& part = view.parts[k];
             view.psfs[k].back.execute(subview(source, part.image),
                                       view_of(work.weighted, part.grid.shape()), context);
-            view.weigh(part, work.weighted, work.grid, true, threads);
+            view.apply_weights(part, work.weighted, work.grid, true, threads);
         }
     }
     view.sampling.add_back(work.grid, to, threads);

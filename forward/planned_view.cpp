@@ -109,7 +109,7 @@ void PlannedView::add_part(std::size_t k, const View& view) {
         if (!view.boundary) {
             part.image.begin[a] = std::max<index_t>(0, light.begin[a] - before);
             part.image.end[a] = std::min(image[a], light.end[a] + behind);
-            // A valid convolution reads as much more than it returns as the PSF is large.
+            // A valid convolution returns less than it reads, by the extent of the PSF less 1.
             part.grid.begin[a] = margins.before[a] + part.image.begin[a] - behind;
             part.grid.end[a] = margins.before[a] + part.image.end[a] + before;
         } else if (view.boundary->kind == BoundaryKind::wrap) {
@@ -134,7 +134,8 @@ std::vector<double> PlannedView::weights_along(const PsfPart& part, int axis) co
 }
 
 template <class T>
-void PlannedView::weigh(const PsfPart& part, const T* from, T* to, bool adds, int threads) const {
+void PlannedView::apply_weights(const PsfPart& part, const T* from, T* to, bool adds,
+                                int threads) const {
     const Shape3 extents = part.grid.shape();
     const Index3& first = part.grid.begin;
     const std::vector<double> of_planes = weights_along(part, 0), of_rows = weights_along(part, 1),
@@ -155,7 +156,7 @@ void PlannedView::weigh(const PsfPart& part, const T* from, T* to, bool adds, in
     });
 }
 
-template void PlannedView::weigh(const PsfPart&, const float*, float*, bool, int) const;
-template void PlannedView::weigh(const PsfPart&, const double*, double*, bool, int) const;
+template void PlannedView::apply_weights(const PsfPart&, const float*, float*, bool, int) const;
+template void PlannedView::apply_weights(const PsfPart&, const double*, double*, bool, int) const;
 
 }  // namespace convolume::forward

@@ -30,7 +30,7 @@ Index3 center_of(const FieldPsf& psf);
 /// Throws InvalidArgument unless extents, boundary and mask of a view can be used.
 void check_view(const View& view, std::size_t number);
 
-/// Where the light that a PSF blurs comes from and goes to: boxes of the view's grid and image.
+/// The boxes of a view's grid, which a PSF reads, and of its image, which it writes.
 struct PsfPart {
     std::size_t psf;
     Box3 grid, image;
@@ -59,7 +59,7 @@ struct PlannedView {
     /// Writes the voxels of a part of the grid, times the weights of its PSF, to an array with the
     /// extents of the part, or, if `adds`, adds such an array, times the weights, to the grid.
     template <class T>
-    void weigh(const PsfPart& part, const T* from, T* to, bool adds, int threads) const;
+    void apply_weights(const PsfPart& part, const T* from, T* to, bool adds, int threads) const;
 
     Shape3 image;
     Margins margins;
@@ -67,7 +67,7 @@ struct PlannedView {
     ViewSampling sampling;
     FieldWeights weights;
     Volume mask;
-    std::vector<PsfPart> parts;        ///< of the PSFs that have a weight anywhere
+    std::vector<PsfPart> parts;        ///< those of PSFs with a weight above 0
     std::vector<PsfConvolution> psfs;  ///< one for each part
 
   private:

@@ -82,25 +82,25 @@ ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const Voxel
         planes_.emplace(object, grid, map, samples_, *axis);
 }
 
-SamplingNumbers ViewSampling::numbers() const {
-    SamplingNumbers numbers{};
-    numbers.object = object_;
-    numbers.grid = grid_;
-    numbers.share = share_;
+SamplingParameters ViewSampling::parameters() const {
+    SamplingParameters parameters{};
+    parameters.object = object_;
+    parameters.grid = grid_;
+    parameters.share = share_;
     const VoxelMap back = inverse(map_);
     for (int a = 0; a < 3; ++a) {
         const auto axis = static_cast<std::size_t>(a);
         const auto samples = static_cast<double>(samples_[a]);
-        numbers.offset[a] = map_.offset[axis];
-        numbers.samples[a] = samples_[a];
-        numbers.reach[a] = 0.5 * (samples - 1) / samples;
+        parameters.offset[a] = map_.offset[axis];
+        parameters.samples[a] = samples_[a];
+        parameters.reach[a] = 0.5 * (samples - 1) / samples;
         for (int b = 0; b < 3; ++b) {
-            numbers.matrix[a][b] = map_.matrix[axis][static_cast<std::size_t>(b)];
-            numbers.back[a][b] = back.matrix[axis][static_cast<std::size_t>(b)];
-            numbers.reach[a] += std::abs(numbers.back[a][b]);
+            parameters.matrix[a][b] = map_.matrix[axis][static_cast<std::size_t>(b)];
+            parameters.back[a][b] = back.matrix[axis][static_cast<std::size_t>(b)];
+            parameters.reach[a] += std::abs(parameters.back[a][b]);
         }
     }
-    return numbers;
+    return parameters;
 }
 
 ViewSampling::RowStart ViewSampling::row_at(index_t z, index_t y) const {

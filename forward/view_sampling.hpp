@@ -21,8 +21,8 @@ class ViewSampling {
     /// Whether the grid is the object.
     bool is_identity() const { return is_shift_ && grid_ == object_ && shift_ == Index3{}; }
 
-    /// Returns the numbers with which a GPU computes the same.
-    SamplingNumbers numbers() const;
+    /// Returns the parameters with which a GPU computes the same.
+    SamplingParameters parameters() const;
 
     /// Fills the grid.
     template <class T>

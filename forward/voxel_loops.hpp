@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a GPU does for each voxel in a forward model: functors that are called with its index
-// (z, y, x). They also run on the host, where tests compare them with ViewSampling.
+// Functors of a forward model on a GPU, called with the index (z, y, x) of each voxel. They also
+// run on the host, where tests compare them with ViewSampling.
 
 #include <cmath>
 
@@ -10,8 +10,8 @@
 
 namespace convolume::forward {
 
-/// The numbers of a ViewSampling in plain arrays. Axes are z, y, x.
-struct SamplingNumbers {
+/// The parameters of a ViewSampling in plain arrays. Axes are z, y, x.
+struct SamplingParameters {
     Shape3 object, grid;
     double matrix[3][3], offset[3];  ///< from the grid to the object
     double back[3][3];               ///< the inverse matrix
@@ -48,14 +48,15 @@ struct SamplingNumbers {
 /// Writes a voxel of the grid: the mean of its samples, between voxels of the object linearly.
 template <class T>
 struct GridSample {
-    SamplingNumbers numbers;
+    SamplingParameters parameters;
     const T* object;
     T* grid;
 
     CONVOLUME_DEVICE void operator()(index_t z, index_t y, index_t x) const {
         T sum = 0;
-        numbers.for_each_sample(z, y, x, [&](const double* at) { sum += value_at(at); });
-        grid[(z * numbers.grid.y + y) * numbers.grid.x + x] = static_cast<T>(numbers.share) * sum;
+        parameters.for_each_sample(z, y, x, [&](const double* at) { sum += value_at(at); });
+        grid[(z * parameters.grid.y + y) * parameters.grid.x + x] =
+            static_cast<T>(parameters.share) * sum;
     }
 
   private:
@@ -67,7 +68,7 @@ struct GridSample {
             first[a] = static_cast<index_t>(floor);
             upper[a] = static_cast<T>(at[a] - floor);
         }
-        const Shape3& size = numbers.object;
+        const Shape3& size = parameters.object;
         T sum = 0;
         for (int corner = 0; corner < 8; ++corner) {
             const int dz = corner / 4, dy = corner / 2 % 2, dx = corner % 2;
@@ -82,11 +83,11 @@ struct GridSample {
     }
 };
 
-/// Adds to a voxel of the object what the adjoint of GridSample brings there. Each voxel gathers
-/// from the grid, so that sums always have the same order.
+/// Adds the adjoint of GridSample to a voxel of the object. Each voxel gathers from the grid, so
+/// that sums always have the same order.
 template <class T>
 struct GridGathering {
-    SamplingNumbers numbers;
+    SamplingParameters parameters;
     const T* grid;
     T* object;
 
@@ -94,15 +95,15 @@ struct GridGathering {
         const double voxel[3] = {static_cast<double>(z), static_cast<double>(y),
                                  static_cast<double>(x)};
         index_t first[3], last[3];
-        const index_t size[3] = {numbers.grid.z, numbers.grid.y, numbers.grid.x};
+        const index_t size[3] = {parameters.grid.z, parameters.grid.y, parameters.grid.x};
         for (int a = 0; a < 3; ++a) {
             double place = 0;
             for (int b = 0; b < 3; ++b)
-                place += numbers.back[a][b] * (voxel[b] - numbers.offset[b]);
+                place += parameters.back[a][b] * (voxel[b] - parameters.offset[b]);
             // Places at the distance itself have no weight.
             first[a] =
-                static_cast<index_t>(std::fmax(std::floor(place - numbers.reach[a]) + 1, 0.0));
-            last[a] = static_cast<index_t>(std::fmin(std::ceil(place + numbers.reach[a]) - 1,
+                static_cast<index_t>(std::fmax(std::floor(place - parameters.reach[a]) + 1, 0.0));
+            last[a] = static_cast<index_t>(std::fmin(std::ceil(place + parameters.reach[a]) - 1,
                                                      static_cast<double>(size[a] - 1)));
         }
         T sum = 0;
@@ -110,12 +111,12 @@ struct GridGathering {
             for (index_t j = first[1]; j <= last[1]; ++j)
                 for (index_t k = first[2]; k <= last[2]; ++k) {
                     T weight = 0;
-                    numbers.for_each_sample(
+                    parameters.for_each_sample(
                         i, j, k, [&](const double* at) { weight += weight_of(at, voxel); });
                     if (weight > 0) sum += weight * grid[(i * size[1] + j) * size[2] + k];
                 }
-        object[(z * numbers.object.y + y) * numbers.object.x + x] +=
-            static_cast<T>(numbers.share) * sum;
+        object[(z * parameters.object.y + y) * parameters.object.x + x] +=
+            static_cast<T>(parameters.share) * sum;
     }
 
   private:
@@ -130,10 +131,10 @@ struct GridGathering {
 /// A box inside an array, and weights of its voxels: the product of one for each axis, or 1 if
 /// there are none.
 template <class T>
-struct WeighedBox {
+struct WeightedBox {
     Shape3 array;
     Box3 box;
-    const T *of_z = nullptr, *of_y = nullptr, *of_x = nullptr;
+    const T *weights_z = nullptr, *weights_y = nullptr, *weights_x = nullptr;
 
     CONVOLUME_DEVICE index_t in_array(index_t z, index_t y, index_t x) const {
         return ((box.begin.z + z) * array.y + box.begin.y + y) * array.x + box.begin.x + x;
@@ -142,14 +143,14 @@ struct WeighedBox {
         return (z * (box.end.y - box.begin.y) + y) * (box.end.x - box.begin.x) + x;
     }
     CONVOLUME_DEVICE T weight(index_t z, index_t y, index_t x) const {
-        return of_z == nullptr ? T{1} : of_z[z] * of_y[y] * of_x[x];
+        return weights_z == nullptr ? T{1} : weights_z[z] * weights_y[y] * weights_x[x];
     }
 };
 
 /// Copies a voxel of a box from the array, times its weight.
 template <class T>
 struct BoxCopy {
-    WeighedBox<T> at;
+    WeightedBox<T> at;
     const T* array;
     T* box;
 
@@ -161,7 +162,7 @@ struct BoxCopy {
 /// Adds a voxel of a box to the array, times its weight.
 template <class T>
 struct BoxAddition {
-    WeighedBox<T> at;
+    WeightedBox<T> at;
     const T* box;
     T* array;
 
@@ -173,7 +174,7 @@ struct BoxAddition {
 /// Multiplies a voxel of a box by that of a mask with the extents of the array.
 template <class T>
 struct BoxMasking {
-    WeighedBox<T> at;
+    WeightedBox<T> at;
     const T* mask;
     T* box;
 

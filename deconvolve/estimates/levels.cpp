@@ -67,23 +67,24 @@ RegionMeans region_means(const Strips& strips, index_t edge, double saturation) 
     const Shape3 shape = strips.view.shape;
     const index_t height = std::min(edge, strips.height), width = std::min(edge, shape.x);
     regions.pixels = static_cast<double>(height * width);
-    const double steps = std::max(1.0, static_cast<double>(height * (width - 1)));
+    const index_t steps = width > 1 ? height * (width - 1) : std::max<index_t>(1, height - 1);
     const auto add = [&](index_t z, index_t top, index_t left) {
-        double sum = 0, squares = 0;
+        double sum = 0, squares = 0, previous = 0;
         for (index_t y = top; y < top + height; ++y) {
-            double previous = 0;
             for (index_t x = left; x < left + width; ++x) {
                 const auto value =
                     static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x)));
                 if (value >= saturation) return;
                 regions.is_rounded = regions.is_rounded && value == std::round(value);
                 sum += value;
-                // Neighbors in a row differ by noise, and less by structures.
-                squares += x > left ? (value - previous) * (value - previous) : 0;
+                // Neighbors in a row differ by noise, and less by structures. Rows of one pixel
+                // are neighbors of each other.
+                const bool has_neighbor = width > 1 ? x > left : y > top;
+                squares += has_neighbor ? (value - previous) * (value - previous) : 0;
                 previous = value;
             }
         }
-        regions.all.push_back({sum / regions.pixels, squares / (2 * steps)});
+        regions.all.push_back({sum / regions.pixels, squares / (2 * static_cast<double>(steps))});
     };
     for (index_t z = 0; z < shape.z; ++z)
         for (index_t strip = 0; strip < strips.count; ++strip)

@@ -54,20 +54,20 @@ void MissingPixels::add_mask(const ConstImageView& mask, const std::string& name
         throw InvalidArgument(message(name, " is ", to_string(mask.shape),
                                       " (z×y×x), but the image is ", to_string(shape_),
                                       ": give one volume of these extents"));
-    const index_t before = count_, pixels = shape_.y * shape_.x;
+    const index_t before = count_;
     std::vector<index_t> added(static_cast<std::size_t>(shape_.z));
     parallel_for(shape_.z, thread_count(0), [&](index_t z, int) {
-        std::vector<float> values(static_cast<std::size_t>(pixels));
-        convert_pixels(subview(mask, {{z, 0, 0}, {z + 1, shape_.y, shape_.x}}),
-                       view_of(values.data(), {1, shape_.y, shape_.x}), 1);
-        for (index_t first = 0; first < pixels; first += word_bits) {
-            std::uint64_t zeros = 0;
-            for (index_t i = first; i < std::min(first + word_bits, pixels); ++i)
-                zeros |= values[static_cast<std::size_t>(i)] == 0 ? bit_of(i) : 0;
-            if (zeros == 0) continue;
-            std::uint64_t& word = plane(z)[static_cast<std::size_t>(first / word_bits)];
-            added[static_cast<std::size_t>(z)] += std::popcount(zeros & ~word);
-            word |= zeros;
+        std::vector<float> row(static_cast<std::size_t>(shape_.x));
+        for (index_t y = 0; y < shape_.y; ++y) {
+            convert_pixels(subview(mask, {{z, y, 0}, {z + 1, y + 1, shape_.x}}),
+                           view_of(row.data(), {1, 1, shape_.x}), 1);
+            for (index_t x = 0; x < shape_.x; ++x) {
+                if (row[static_cast<std::size_t>(x)] != 0) continue;
+                const index_t at = y * shape_.x + x;
+                std::uint64_t& word = plane(z)[static_cast<std::size_t>(at / word_bits)];
+                added[static_cast<std::size_t>(z)] += (word & bit_of(at)) == 0;
+                word |= bit_of(at);
+            }
         }
     });
     count_ = std::accumulate(added.begin(), added.end(), count_);

@@ -183,9 +183,10 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
     object = object_grid(problem.image, given);
     problem.object = object.shape;
     problem.image_at = object.result_at;
-    // The caller's images and result, and the weights of pixels while they are made.
-    const index_t images =
-        checked_add(checked_multiply(2, problem.pixels()), element_count(problem.image));
+    // The caller's images and result, and copies of masks.
+    index_t images = checked_add(problem.pixels(), element_count(problem.image));
+    for (const ViewProblem& one : views)
+        images = checked_add(images, element_count(one.mask.shape()));
     plan.host_bytes = checked_multiply(images, static_cast<index_t>(sizeof(float)));
     if (!place_on_gpu(given, engines)) place_on_host(given, engines);
     for (ViewProblem& one : views) {
@@ -220,7 +221,9 @@ bool ViewDeconvolver::Impl::place_on_gpu(const std::vector<View>& given,
 
 void ViewDeconvolver::Impl::place_on_host(const std::vector<View>& given,
                                           const EngineChoice& engines) {
-    const index_t own = checked_add(deconvolve::array_bytes(problem), plan.host_bytes);
+    const index_t scaled = checked_multiply(scales->largest(), static_cast<index_t>(sizeof(float)));
+    const index_t own =
+        checked_add(deconvolve::array_bytes(problem), checked_add(plan.host_bytes, scaled));
     const index_t limit = host_limit_bytes(problem.options.max_host_bytes);
     if (own >= limit)
         throw OutOfMemory(message("the deconvolution's arrays and images take ", format_bytes(own),

@@ -15,7 +15,7 @@ namespace {
 /// Takes the pixels of one view for an executor that holds those of all views.
 class PixelsOfView final : public Executor {
   public:
-    /// Without `all`, pixels are only looked at.
+    /// Without `all`, pixels are not stored.
     PixelsOfView(const Executor& host, Executor* all, index_t first, double factor, double offset)
         : host_(host),
           all_(all),
@@ -117,7 +117,7 @@ class ViewWeights {
         return *std::max_element(of_rows.begin(), of_rows.end());
     }
 
-    /// Writes all weights, divided by `unit`, from pixel `first` of the executor's on.
+    /// Writes all weights, divided by `unit`, to those of the executor from `first` on.
     void write(Executor& executor, index_t first, float unit) const {
         constexpr index_t piece = index_t{1} << 22;
         const index_t at_once = std::clamp<index_t>(piece / image_.x, 1, rows());
@@ -167,9 +167,9 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
                              const TimelineRow& row) {
     found_.clear();
     for (std::size_t v = 0; v < views_.size(); ++v) {
-        PixelsOfView looked_at(executor, nullptr, 0, 1, 0);
+        PixelsOfView level_probe(executor, nullptr, 0, 1, 0);
         HostImages image(images_[v], {});
-        found_.push_back(image.load(looked_at, views_[v].problem, row));
+        found_.push_back(image.load(level_probe, views_[v].problem, row));
     }
     LoadedImage all;
     const PhotonScale& first = found_[0].photons;

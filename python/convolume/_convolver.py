@@ -4,6 +4,7 @@
 import itertools
 import json
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -41,11 +42,13 @@ def convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: A
 def convolve_batch(core: _core.Convolver, sources: np.ndarray, targets: np.ndarray, batch: tuple[int, ...],
                     progress: Progress, nan: str | None) -> None:
     """Convolves the images of a batch, whose axes come first in `sources` and `targets`, one by one with one plan."""
-    if not batch and progress is None:  # which takes half as long for a small image
+    if not batch and progress is None:  # a small image takes half as long without a loop
         done = core.execute(sources, targets)
         warn_of_nonfinite(done.nonfinite_inputs, nan)
         warn_of_clamped(done.clamped_low, done.clamped_high, targets.dtype)
         return
+    if batch and np.shares_memory(sources, targets):
+        raise InvalidArgument("input and output overlap in memory: convolve into memory of its own")
     low = high = nonfinite = 0
     images = math.prod(batch)
     with progress_bar(progress) as report:
@@ -131,6 +134,8 @@ class Convolver:
         self._follows_images = (dtype is None and options.get("precision") is None
                                 and self._problem.arguments["precision"] == "float32")
         self._of_double: Convolver | None = None
+        # Held while the kernel is replaced and while further plans of it are made, which then have the newest kernel.
+        self._lock = threading.RLock()
         self._core = self._problem.for_host_arrays(self._from_cache)
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
@@ -209,8 +214,8 @@ class Convolver:
         For loops that change the kernel and not its size, such as the estimation of a PSF. Results are those of a new
         convolver with that kernel. Calls of other threads that have begun end with the kernel that they began with.
         Linear operators of this convolver have the new kernel, and adjoints that were made before have the old one.
-        Only for arrays in a GPU's memory, the next call makes a new plan; :func:`convolve` makes none there if the
-        kernel is in the same memory.
+        For arrays in a GPU's memory, the next call makes a new plan; :func:`convolve` makes none there if the kernel is
+        in the same memory.
 
         Parameters
         ----------
@@ -251,14 +256,18 @@ class Convolver:
         return origin if isinstance(origin, str) else list(origin)[-dimensions:]
 
     def _replace(self, kernel: Kernel) -> None:
-        problem = Problem(self._problem.shape, kernel, self._problem.dtype, dict(self._problem.arguments))
-        self._core.replace_kernel(problem.filled_kernel())
-        for other in (self._of_double, self._back):
-            if other is not None:
-                other._replace(kernel)
-        self._problem = problem
-        self._on_gpus.clear()
-        self._of_slabs = SlabConvolvers(problem, self.input_shape, self._from_cache)
+        with self._lock:
+            problem = Problem(self._problem.shape, kernel, self._problem.dtype, dict(self._problem.arguments))
+            self._core.replace_kernel(problem.filled_kernel())
+            self._problem = problem
+            self._on_gpus.clear()
+            self._of_slabs = SlabConvolvers(problem, self.input_shape, self._from_cache)
+            double, back = self._of_double, self._back
+            self._of_double = self._back = None  # if a replacement fails, these plans are made anew
+            for other in (double, back):
+                if other is not None:
+                    other._replace(kernel)
+            self._of_double, self._back = double, back
 
     def _batch_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the extents of the batch of an array of images."""
@@ -272,9 +281,10 @@ class Convolver:
         return self._follows_images and is_double(dtype)
 
     def _for_double(self) -> "Convolver":
-        if self._of_double is None:
-            self._of_double = self._planned_again(dtype=np.float64)
-        return self._of_double
+        with self._lock:
+            if self._of_double is None:
+                self._of_double = self._planned_again(dtype=np.float64)
+            return self._of_double
 
     def _planned_again(self, **changes: Any) -> "Convolver":
         """Plans the same convolution with other options."""
@@ -290,9 +300,11 @@ class Convolver:
         if self._is_too_narrow(image.dtype):
             return self._for_double()._call_on_gpu(image, out, stream)
         key = image.device, image.dtype
-        if key not in self._on_gpus:
-            self._on_gpus[key] = self._problem.for_arrays_on(*key)
-        return convolve_on_gpu(self._on_gpus[key], image, out, stream, batch=batch)
+        with self._lock:
+            if key not in self._on_gpus:
+                self._on_gpus[key] = self._problem.for_arrays_on(*key)
+            planned = self._on_gpus[key]
+        return convolve_on_gpu(planned, image, out, stream, batch=batch)
 
     def adjoint(self) -> "Convolver":
         """Returns the exact adjoint, which maps images of `output_shape` to images of `input_shape`.
@@ -339,7 +351,8 @@ class Convolver:
         if self._problem.arguments.get("cval"):
             raise InvalidArgument("a convolution with a cval adds a constant, and is not linear: plan it with cval=0, "
                                   "and add the constant to its results")
-        back = self._back = self._back or self.adjoint()
+        with self._lock:
+            back = self._back = self._back or self.adjoint()
         return LinearMap(self.input_shape, [self.output_shape], self._natural, lambda image: [self(image)],
                          lambda images: back(images[0]))
 

@@ -57,7 +57,6 @@ def find_peaks(array: Any, threshold: float = 0.5, min_distance: int = 1, max_pe
     if distance < 1 or most < 0:
         raise InvalidArgument(f"min_distance is {min_distance} and max_peaks {max_peaks}: give 1 or more, and None or "
                               "a number of peaks")
-    distance = min(distance, max(values.shape))
     candidates = np.argwhere((values >= threshold) & (values == _largest_near(values, distance)))
     order = np.argsort(-(values[tuple(candidates.T)].astype(np.float64)), kind="stable")
     taken = np.zeros(values.shape, bool)
@@ -85,11 +84,11 @@ def _vertex(values: np.ndarray, index: tuple[int, ...], axis: int) -> float:
 
 def _largest_near(values: np.ndarray, distance: int) -> np.ndarray:
     """Returns the largest value within a distance along every axis. Windows of double length are made of two."""
-    length = 2 * distance + 1
     for axis in range(values.ndim):
-        widths = [(distance, distance) if one == axis else (0, 0) for one in range(values.ndim)]
+        reach = min(distance, values.shape[axis] - 1)
+        widths = [(reach, reach) if one == axis else (0, 0) for one in range(values.ndim)]
         lines = np.moveaxis(np.pad(values, widths, "edge"), axis, 0)
-        have = 1
+        have, length = 1, 2 * reach + 1
         while have < length:
             step = min(have, length - have)
             lines = np.maximum(lines[:-step], lines[step:])

@@ -139,3 +139,11 @@ def test_a_loop_of_kernels_has_one_plan_and_no_growing_memory(random, caplog):
     assert (after.plans, after.misses, after.host_bytes) == (0, before.misses, 0)
     assert len([record for record in caplog.records if "in-core" in record.getMessage()]) == 1
     assert grown < image.nbytes  # the spectrum of one kernel takes more
+
+
+def test_batches_that_overlap_their_results_are_refused():
+    images = np.ones((4, 6, 8), np.float32)
+    blur = convolume.Convolver((6, 8), np.ones((3, 3)), device="cpu")
+    with pytest.raises(convolume.InvalidArgument, match="overlap"):
+        blur(images[:-1], out=images[1:])
+    assert (images == 1).all()

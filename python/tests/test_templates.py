@@ -230,3 +230,11 @@ def test_places_between_samples():
                           (([1, np.nan], 0), "array holds nan"), ((np.ones((1, 1, 1, 1)),), "found in 1 to 3")):
         with pytest.raises(ValueError, match=sentence):
             convolume.find_peaks(*bad)
+
+
+def test_peaks_along_a_short_axis():
+    values = np.zeros((2, 3000))
+    values[1, 700], values[0, 1900] = 2, 1
+    peaks = convolume.find_peaks(values, 0.5, min_distance=1000)
+    assert peaks["position"].tolist() == [[1, 700], [0, 1900]]
+    assert convolume.find_peaks(values, 0.5, min_distance=1200)["value"].tolist() == [2]

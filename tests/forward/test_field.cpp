@@ -158,6 +158,6 @@ TEST_CASE("memory of PSFs over the field is that of their parts", "[forward]") {
                       (0.5 + static_cast<double>(j)) * 512.0 / static_cast<double>(places)}});
         return ForwardModel(object_grid(view.image, {view}), {view}).host_bytes();
     };
-    // Sixteen PSFs have weights in two fields and a half.
+    // Sixteen PSFs have weights in parts that are three fields in all.
     CHECK(bytes_of_places(4) < 6 * bytes_of_places(1));
 }

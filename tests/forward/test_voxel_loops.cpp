@@ -54,19 +54,19 @@ void check_sampling(const VoxelMap& map, double most) {
     Random random(test_seed("voxels of a GPU"));
     const Shape3 object{11, 13, 17}, grid{9, 14, 12};
     const ViewSampling sampling(object, grid, map);
-    const SamplingNumbers numbers = sampling.numbers();
+    const SamplingParameters parameters = sampling.parameters();
     const std::vector<T> voxels = random_values<T>(random, object);
     const auto nowhere = static_cast<T>(NAN);
     std::vector<T> right(static_cast<std::size_t>(element_count(grid)), nowhere), found = right;
     sampling.sample(voxels.data(), right.data(), 1);
-    for_each_voxel(grid, GridSample<T>{numbers, voxels.data(), found.data()});
+    for_each_voxel(grid, GridSample<T>{parameters, voxels.data(), found.data()});
     CHECK(largest_difference(right, found) < most);
     CHECK(*std::max_element(right.begin(), right.end()) > 0.1);
 
     const std::vector<T> image = random_values<T>(random, grid);
     std::vector<T> sums = random_values<T>(random, object), gathered = sums;
     sampling.add_back(image.data(), sums.data(), 1);
-    for_each_voxel(object, GridGathering<T>{numbers, image.data(), gathered.data()});
+    for_each_voxel(object, GridGathering<T>{parameters, image.data(), gathered.data()});
     CHECK(largest_difference(sums, gathered) < 4 * most);
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("boxes on a GPU are weighted, added and masked", "[forward]") {
     const std::vector<double> of_z = random_values<double>(random, {1, 1, extents.z}),
                               of_y = random_values<double>(random, {1, 1, extents.y}),
                               of_x = random_values<double>(random, {1, 1, extents.x});
-    const WeighedBox<double> weighed{array, part, of_z.data(), of_y.data(), of_x.data()};
-    const WeighedBox<double> plain{array, part};
+    const WeightedBox<double> weighed{array, part, of_z.data(), of_y.data(), of_x.data()};
+    const WeightedBox<double> plain{array, part};
     const std::vector<double> values = random_values<double>(random, array),
                               mask = random_values<double>(random, array);
     std::vector<double> box(static_cast<std::size_t>(element_count(extents)), NAN), copied = box;

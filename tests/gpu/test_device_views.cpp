@@ -133,6 +133,8 @@ TEST_CASE("device views: images and adjoints are those of the CPU", "[gpu]") {
     for (const VoxelMap& map :
          {VoxelMap{}, turned(0.4, {-1, 0.5, 2}), turned(1.2, {0, 0, 9}, 2.5)}) {
         for (View& view : views) view.map = map;
+        views.back().image = {7, 26, 18};  // workspaces hold the largest view
+        views.back().mask = {};
         check_model<float>(views, shape, 1e-5);
         check_model<double>(views, shape, 1e-12);
     }
@@ -179,6 +181,22 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
         CHECK(std::memcmp(once.view().data, twice.view().data,
                           static_cast<std::size_t>(once.bytes())) == 0);
     }
+}
+
+TEST_CASE("device views: PSFs over the field share a workspace", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("memory of a field on a GPU"));
+    const Volume psf = light(random, {1, 9, 9}, 1);
+    View view{{16, 256, 256}, {}};
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) view.psfs.push_back({psf.view(), {}, {0, 64.0 * i, 64.0 * j}});
+    const ObjectGrid grid = object_grid(view.image, {view});
+    // Without the spectra of all kernels, the model fits a limit of a few arrays.
+    const index_t limit = 12 * bytes_of(grid.shape, PixelType::float32);
+    const forward::DeviceModel<float> model(grid, {view}, {}, 0, limit);
+    CHECK(model.device_bytes() <= limit);
+    CHECK(forward::DeviceModel<float>(grid, {view}, {}, 0, index_t{1} << 32).device_bytes() >=
+          model.device_bytes());
 }
 
 TEST_CASE("device views: too little memory of the GPU is said, and the CPU takes over", "[gpu]") {
