@@ -21,7 +21,7 @@ def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
     if given is None:
         return None
     mask = np.asarray(readable(given, "the mask"))
-    if mask.dtype not in (np.uint8, np.float32):
+    if mask.dtype not in (np.dtype("uint8"), np.dtype("float32")):
         mask = (mask if mask.dtype == bool else mask != 0).view(np.uint8)
     mask = np.ascontiguousarray(mask)
     if mask.shape != image_shape:

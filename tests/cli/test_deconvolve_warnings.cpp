@@ -158,7 +158,8 @@ TEST_CASE("the default background is that of a dark image, and doubtful if no re
     CHECK(contains(text, "--background"));
     const auto& volume = full.report["report"]["volumes"][0];
     const auto found = volume["background"].get<double>();
-    CHECK(found < volume["darkest"].get<double>());
+    // The offset is not known, so that nothing tells how much of this is light.
+    CHECK(found == Approx(volume["darkest"].get<double>()));
     CHECK(std::abs(found - 100) < volume["background_error"].get<double>());
     CHECK_FALSE(contains(full.run({"--background", "100"}), "background"));
 }
