@@ -98,7 +98,7 @@ inline constexpr double searched_residual = 2e-3, left_of_change = 0.1;
 
 }  // namespace weights
 
-/// The background of images without a dark region. bench/restoration/light.py measures the levels
+/// The background under haze. bench/restoration/light.py measures the levels
 /// that it finds, on kinds of specimens and microscopes that these numbers were not chosen by.
 namespace haze {
 
@@ -122,7 +122,8 @@ inline constexpr index_t fine_for_coarse = 1 << 10;
 }  // namespace haze
 
 /// The usual level of an image, and its dark regions: as many samples as make the error of a level
-/// small beside noise (tests/deconvolve/test_pixels.cpp).
+/// small beside noise (tests/deconvolve/test_pixels.cpp). bench/restoration/light.py --levels
+/// measures the levels of kinds of specimens and microscopes.
 namespace regions {
 
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a

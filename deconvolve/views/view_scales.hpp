@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the images of several views lie in one array of pixels, one after the other, and in which
-// units.
+// The places and units of the images of several views in one array of pixels, which holds them one
+// after the other.
 
 #include <algorithm>
 #include <vector>
