@@ -48,7 +48,7 @@ void sum_rows(const WeightedRows<Sample, Real>& from, index_t begin, index_t end
 
 // Computes the weighted sums of the rows that `taps` names, of all columns.
 template <class Sample, class Real>
-void sum_taps(const PlacedView& recorded, const std::vector<RowTap>& taps, Real* sums) {
+void sum_taps(const PlacedImage& recorded, const std::vector<RowTap>& taps, Real* sums) {
     const index_t columns = recorded.view.shape.x;
     for (index_t begin = 0; begin < columns; begin += columns_at_once) {
         const index_t end = std::min(begin + columns_at_once, columns);
@@ -114,11 +114,17 @@ Box3 needed_box(const Geometry& geometry, Interpolation interpolation, const Box
         reach(interpolation, geometry.row_stretch) + planes * std::abs(geometry.shear);
     const SampleBounds z = bounds(first_plane, last_plane, planes, geometry.recorded.z);
     const SampleBounds y = bounds(first_row, last_row, rows, geometry.recorded.y);
-    return {{z.begin, y.begin, 0}, {z.end, y.end, geometry.recorded.x}};
+    if (geometry.columns == 1)
+        return {{z.begin, y.begin, block.begin.x}, {z.end, y.end, block.end.x}};
+    const SampleBounds x =
+        bounds(static_cast<double>(block.begin.x) * geometry.columns,
+               static_cast<double>(block.end.x - 1) * geometry.columns,
+               reach(interpolation, geometry.column_stretch), geometry.recorded.x);
+    return {{z.begin, y.begin, x.begin}, {z.end, y.end, x.end}};
 }
 
 template <class Sample, class Real>
-ClampCount BlockSums::compute_as(const PlacedView& recorded, const Index3& begin,
+ClampCount BlockSums::compute_as(const PlacedImage& recorded, const Index3& begin,
                                  const ImageView& block) const {
     struct Scratch {
         RowTaps taps;
@@ -129,8 +135,8 @@ ClampCount BlockSums::compute_as(const PlacedView& recorded, const Index3& begin
     std::vector<Scratch> scratch;
     for (int thread = 0; thread < threads_; ++thread)
         scratch.push_back({RowTaps(geometry_, options_.interpolation),
-                           std::vector<Real>(static_cast<std::size_t>(geometry_.recorded.x)),
-                           std::vector<Real>(static_cast<std::size_t>(geometry_.result.x)),
+                           std::vector<Real>(static_cast<std::size_t>(recorded.view.shape.x)),
+                           std::vector<Real>(static_cast<std::size_t>(block.shape.x)),
                            {}});
     parallel_for(block.shape.z * block.shape.y, threads_, [&](index_t i, int thread) {
         Scratch& own = scratch[static_cast<std::size_t>(thread)];
@@ -142,9 +148,9 @@ ClampCount BlockSums::compute_as(const PlacedView& recorded, const Index3& begin
         } else {
             sum_taps<Sample, Real>(recorded, taps, own.sums.data());
             if (columns_.is_identity())
-                row = own.sums.data();
+                row = own.sums.data() + (begin.x - recorded.begin.x);
             else
-                columns_.apply(own.sums.data(), fill, own.columns.data());
+                columns_.apply(own.sums.data(), recorded.begin.x, fill, begin.x, own.columns);
         }
         own.clamped += pixels::store_row(row, block.shape.x, {}, block, z, y);
     });
@@ -153,7 +159,7 @@ ClampCount BlockSums::compute_as(const PlacedView& recorded, const Index3& begin
     return clamped;
 }
 
-ClampCount BlockSums::compute(const PlacedView& recorded, const Index3& begin,
+ClampCount BlockSums::compute(const PlacedImage& recorded, const Index3& begin,
                               const ImageView& block) const {
     return visit_pixel_type(recorded.view.type, [&](auto tag) -> ClampCount {
         using Sample = typename decltype(tag)::type;

@@ -16,12 +16,6 @@ index_t scratch_bytes(const Geometry& geometry, PixelType samples);
 /// Box of the recording that `block` of the result needs, which may be empty.
 Box3 needed_box(const Geometry& geometry, Interpolation interpolation, const Box3& block);
 
-/// Part of an image: its samples, and where they begin in the whole.
-struct PlacedView {
-    ConstImageView view;
-    Index3 begin;
-};
-
 /// Computes blocks for any part of the recording.
 class BlockSums {
   public:
@@ -34,12 +28,12 @@ class BlockSums {
 
     /// Computes the block of the result that begins at `begin` and has the shape of `block`.
     /// `recorded` has needed_box(), with adjacent columns.
-    ClampCount compute(const PlacedView& recorded, const Index3& begin,
+    ClampCount compute(const PlacedImage& recorded, const Index3& begin,
                        const ImageView& block) const;
 
   private:
     template <class Sample, class Real>
-    ClampCount compute_as(const PlacedView& recorded, const Index3& begin,
+    ClampCount compute_as(const PlacedImage& recorded, const Index3& begin,
                           const ImageView& block) const;
 
     const Geometry& geometry_;

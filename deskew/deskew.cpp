@@ -381,4 +381,55 @@ Volume deskew(const ConstImageView& image, const DeskewOptions& options,
     return result;
 }
 
+Box3 deskew_needs(const Shape3& recorded, const Box3& block, const DeskewOptions& options) {
+    const ShearAxis axis = options.scan.axis;
+    const Box3 needed = deskewing::needed_box(deskewing::geometry_of(recorded, options),
+                                              options.interpolation, reordered(block, axis));
+    return reordered(needed, axis);
+}
+
+ExecutionReport deskew_block(const Shape3& recorded, const PlacedImage& part, const Index3& begin,
+                             const ImageView& block, const DeskewOptions& options) {
+    check_types(part.view.type, block.type, options);
+    const auto begun = std::chrono::steady_clock::now();
+    const ShearAxis axis = options.scan.axis;
+    const Geometry geometry = deskewing::geometry_of(recorded, options);
+    const Index3 first = reordered(begin, axis);
+    const ImageView made = reordered_view(block, axis);
+    const Box3 box{first, {first.z + made.shape.z, first.y + made.shape.y, first.x + made.shape.x}};
+    if (intersection(box, {{0, 0, 0}, geometry.result}) != box)
+        throw InvalidArgument(message("the block of z,y,x ", to_string(block.shape), " at ",
+                                      to_string(begin), " reaches out of the deskewed image of ",
+                                      to_string(reordered(geometry.result, axis))));
+    const Box3 needed = deskewing::needed_box(geometry, options.interpolation, box);
+    const Index3 at = reordered(part.begin, axis);
+    ConstImageView read = reordered_view(part.view, axis);
+    if (!needed.empty() &&
+        intersection(needed,
+                     {at, {at.z + read.shape.z, at.y + read.shape.y, at.x + read.shape.x}}) !=
+            needed)
+        throw InvalidArgument(
+            message("a block needs samples of the recording that its part of z,y,x ",
+                    to_string(part.view.shape), " at ", to_string(part.begin),
+                    " does not have; give those of deskew_needs()"));
+    const int threads = thread_count(options.threads);
+    Volume copy;
+    if (read.strides.x != 1) {
+        copy = Volume(read.shape, read.type);
+        if (axis == ShearAxis::x && is_contiguous(part.view))
+            turn_planes(part.view, copy.view(), threads);
+        else
+            convert_pixels(read, copy.view());
+        read = copy.view();
+    }
+    const BlockSums sums(geometry, options, threads);
+    const ClampCount clamped = sums.compute({read, at}, first, made);
+    ExecutionReport report;
+    report.clamped_low = clamped.low;
+    report.clamped_high = clamped.high;
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    return report;
+}
+
 }  // namespace convolume

@@ -103,22 +103,26 @@ ColumnTaps::ColumnTaps(const Geometry& geometry, Interpolation interpolation) {
                 });
         span.end = weights_.size();
         for (std::size_t i = span.begin; i < span.end; ++i) weights_[i] /= sum;
-        first_.push_back(span);
+        spans_.push_back(span);
     }
 }
 
 template <class Real>
-void ColumnTaps::apply(const Real* samples, Real fill, Real* result) const {
-    for (const Span& span : first_) {
-        Real sum = span.begin == span.end ? fill : 0;
-        for (std::size_t i = span.begin; i < span.end; ++i)
+void ColumnTaps::apply(const Real* samples, index_t first, Real fill, index_t begin,
+                       std::vector<Real>& result) const {
+    const Span* span = &spans_[static_cast<std::size_t>(begin)];
+    for (Real& column : result) {
+        Real sum = span->begin == span->end ? fill : 0;
+        for (std::size_t i = span->begin; i < span->end; ++i)
             sum += static_cast<Real>(weights_[i]) *
-                   samples[span.sample + static_cast<index_t>(i - span.begin)];
-        *result++ = sum;
+                   samples[span->sample - first + static_cast<index_t>(i - span->begin)];
+        column = sum;
+        ++span;
     }
 }
 
-template void ColumnTaps::apply(const float*, float, float*) const;
-template void ColumnTaps::apply(const double*, double, double*) const;
+template void ColumnTaps::apply(const float*, index_t, float, index_t, std::vector<float>&) const;
+template void ColumnTaps::apply(const double*, index_t, double, index_t,
+                                std::vector<double>&) const;
 
 }  // namespace convolume::deskewing

@@ -41,17 +41,19 @@ class ColumnTaps {
     ColumnTaps(const Geometry& geometry, Interpolation interpolation);
 
     /// Whether columns are those of the recording.
-    bool is_identity() const { return first_.empty(); }
-    /// Computes result[x] from the samples of a recorded row. Columns outside get `fill`.
+    bool is_identity() const { return spans_.empty(); }
+    /// Computes the columns of the result from `begin` on. `samples` are those of a recorded row
+    /// from the column `first` on. Columns outside the recording get `fill`.
     template <class Real>
-    void apply(const Real* samples, Real fill, Real* result) const;
+    void apply(const Real* samples, index_t first, Real fill, index_t begin,
+               std::vector<Real>& result) const;
 
   private:
     struct Span {
         index_t sample;          ///< first recorded column
         std::size_t begin, end;  ///< weights
     };
-    std::vector<Span> first_;
+    std::vector<Span> spans_;
     std::vector<double> weights_;
 };
 

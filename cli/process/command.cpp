@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cctype>
+#include <string>
 
 #include "cli/app.hpp"
-#include "cli/text/command_tree.hpp"
+#include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -36,7 +38,7 @@ constexpr auto process_options = std::to_array<ProcessOption>({
      "by number or name, as --psf DAPI=a.tif"},
     {groups::psf, "--origin", "middle|scipy|peak|Z,Y,X", "The kernel's center (default middle)"},
     {groups::psf, "--normalize", "sum|peak", "convolve: divide the kernel by it"},
-    {groups::method, "--op", "convolve|deconvolve", "Required, except with --status"},
+    {groups::method, "--op", "convolve|deconvolve|deskew", "Required, except with --status"},
     {groups::method, "--boundary", "zero|constant|nearest|reflect|mirror|wrap",
      "convolve: how the image continues beyond its edges (default zero)"},
     {groups::method, "--cval", "X", "convolve: the value outside, for constant"},
@@ -49,6 +51,9 @@ constexpr auto process_options = std::to_array<ProcessOption>({
      "deconvolve: the object beyond the image's edges (default extend)"},
     {groups::method, "--halo", "Z,Y,X",
      "deconvolve: samples around a block (default: the PSF's extents)"},
+    {groups::method, "--pixel", "LENGTH", "deskew: edge of a camera pixel (default: the image's)"},
+    {groups::method, "--opposite-scan", "", "deskew: planes are displaced to lower indices"},
+    {groups::method, "--rotate", "", "deskew: make planes parallel to the cover glass"},
     {groups::machine, "--block", "Z,Y,X|auto", "Samples computed at once: whole shards"},
     {groups::machine, "--block-range", "I/N", "Only the I-th of N shares, from 0"},
     {groups::machine, "--dask", "ADDRESS|local:N", "Compute on a cluster of Dask"},
@@ -71,12 +76,34 @@ constexpr auto process_options = std::to_array<ProcessOption>({
     {groups::output, "-q,--quiet", "", "No line for each block"},
 });
 
+/// Adds an option that is read later.
+void add_text(CLI::App& command, const ProcessOption& option) {
+    CLI::Option* const added = *option.value == '\0'
+                                   ? command.add_flag(option.flags, option.help)
+                                   : command.add_option(option.flags, option.help);
+    added->group(option.group)->take_last();
+    if (*option.value != '\0') added->type_name(option.value);
+}
+
+/// Adds options of deskewing as the command deskew has them.
+void add_scan_options(CLI::App& command) {
+    for (const char* name :
+         {"angle_deg", "step_um", "axis", "interpolation", "output_voxel_um", "fill"})
+        with_option<DeskewOptions>(name, [&](const auto& field) {
+            const std::string type = option_type(field);
+            std::string help = option_help(field, DeskewOptions{});
+            help.front() = static_cast<char>(std::tolower(help.front()));
+            help.insert(0, "deskew: ");
+            add_text(command, {groups::method, field.text.flags, type.c_str(), help.c_str()});
+        });
+}
+
 }  // namespace
 
 void add_process_command(CLI::App& app, Action& /*action*/) {
     CLI::App* command = app.add_subcommand(
         "process",
-        "Convolve or deconvolve an image of any size block by block into OME-Zarr\n"
+        "Convolve, deconvolve or deskew an image of any size block by block into OME-Zarr\n"
         "It can be stopped, resumed, and shared among processes and machines. The Python package "
         "contains the program: pip install '.[zarr]' in a clone.");
     set_examples(*command, {"convolume process image.tif sharp.zarr --op deconvolve --psf psf.tif",
@@ -84,13 +111,8 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
     command->add_option("SOURCE",
                         "An image: OME-Zarr (path, https://, s3://), or a file of another format");
     command->add_option("TARGET", "OME-Zarr: a path or s3://bucket/name.zarr")->required();
-    for (const ProcessOption& option : process_options) {
-        CLI::Option* const added = *option.value == '\0'
-                                       ? command->add_flag(option.flags, option.help)
-                                       : command->add_option(option.flags, option.help);
-        added->group(option.group)->take_last();
-        if (*option.value != '\0') added->type_name(option.value);
-    }
+    for (const ProcessOption& option : process_options) add_text(*command, option);
+    add_scan_options(*command);
     command->get_option("--kernel")->take_all()->allow_extra_args(false);
 }
 

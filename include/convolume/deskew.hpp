@@ -123,4 +123,29 @@ CONVOLUME_API ExecutionReport deskew(ImageSource& source, ImageSink& sink,
 CONVOLUME_API Volume deskew(const ConstImageView& image, const DeskewOptions& options = {},
                             const ExecutionContext& context = {});
 
+/// Returns the box of the recording from which deskew_block() computes a box of the result. It is
+/// empty if the block lies outside the recorded volume.
+/// @code{.cpp}
+/// const DeskewOptions options;
+/// const Shape3 recorded{101, 64, 32};
+/// const Box3 last{{90, 0, 0}, {100, deskewed_grid(recorded, options).shape.y, 32}};
+/// assert(deskew_needs(recorded, last, options).begin.z == 90);
+/// @endcode
+CONVOLUME_API Box3 deskew_needs(const Shape3& recorded, const Box3& block,
+                                const DeskewOptions& options);
+
+/// Part of an image: its samples, and where they begin in the whole.
+struct PlacedImage {
+    ConstImageView view;
+    Index3 begin;
+};
+
+/// Computes the block of the result that begins at `begin` and has the shape of `block`, and any
+/// real type. `part` has deskew_needs() at least. Callers that keep recording and result in stores
+/// of their own compute one block after another, or several side by side. Its sums are those of
+/// deskew(). Throws InvalidArgument or BadData.
+CONVOLUME_API ExecutionReport deskew_block(const Shape3& recorded, const PlacedImage& part,
+                                           const Index3& begin, const ImageView& block,
+                                           const DeskewOptions& options);
+
 }  // namespace convolume

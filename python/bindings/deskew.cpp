@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deskew.hpp"
 
+#include <nanobind/stl/pair.h>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
@@ -47,6 +49,36 @@ void bind_deskew(nb::module_& module) {
             return to_numpy(std::move(result));
         },
         "image"_a, "options"_a, "progress"_a = nb::none());
+    module.def(
+        "check_deskew",
+        [](const Triple& recorded, PixelType samples, PixelType result,
+           const DeskewOptions& options) {
+            static_cast<void>(plan_deskew({index3(recorded), samples}, result, options));
+        },
+        "Raises an error unless a recording can be deskewed into a result of a type.", "recorded"_a,
+        "samples"_a, "result"_a, "options"_a);
+    module.def(
+        "deskew_needs",
+        [](const Triple& recorded, const Triple& begin, const Triple& end,
+           const DeskewOptions& options) {
+            const Box3 box = deskew_needs(index3(recorded), {index3(begin), index3(end)}, options);
+            return nb::make_tuple(triple(box.begin), triple(box.end));
+        },
+        "Returns begin and end of the box of a recording from which a box of the result is made.",
+        "recorded"_a, "begin"_a, "end"_a, "options"_a);
+    module.def(
+        "deskew_block",
+        [](const Triple& recorded, const ReadArray& part, const Triple& part_begin,
+           const Triple& begin, const WriteArray& block, const DeskewOptions& options) {
+            const PlacedImage placed{view(part), index3(part_begin)};
+            const ImageView made = view(block);
+            const nb::gil_scoped_release released;
+            const ExecutionReport report =
+                deskew_block(index3(recorded), placed, index3(begin), made, options);
+            return std::pair{report.clamped_low, report.clamped_high};
+        },
+        "Computes a block of the result; returns the numbers of clamped values.", "recorded"_a,
+        "part"_a, "part_begin"_a, "begin"_a, "block"_a, "options"_a);
 }
 
 }  // namespace convolume::python

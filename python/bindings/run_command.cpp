@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `convolume` in the process of Python, where formats of Python are registered.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -13,6 +14,7 @@
 #include "bindings/bindings.hpp"
 #include "cli/app.hpp"
 #include "cli/images/image_request.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 
@@ -39,6 +41,12 @@ void bind_command(nb::module_& module) {
         "Raises Cancelled if the user stopped the command that runs in this thread.");
     module.def("parse_process", &cli::parse_process,
                "Returns the words of each option of `convolume process`, by its name.", "words"_a);
+    module.def(
+        "parse_lengths_um",
+        [](const std::string& option, const std::string& text) {
+            return cli::parse_lengths_um(option, text);
+        },
+        "Returns three lengths in µm of the value of an option.", "option"_a, "text"_a);
     module.def(
         "parse_channel_kernels",
         [](const std::string& text) {

@@ -26,8 +26,8 @@ class BlockSamples:
     """Slices of `values` along z, y and x that are the block without its halo."""
     places: Sequence[np.ndarray]
     """Indices in the image of the samples along z, y and x; -1 outside the image."""
-    t: int = 0
-    c: int = 0
+    block: Block = Block(0, 0, 0, (0, 0, 0), (0, 0, 0))
+    """The block: its time, its channel, and its place in the result."""
 
     def may_hold_nonfinite(self) -> bool:
         return self.values.dtype.kind in "fc"
@@ -43,7 +43,7 @@ class BlockSamples:
         values = self.values.copy()
         for plane in values:
             plane[~np.isfinite(plane)] = 0
-        return BlockSamples(values, self.inside, self.places, self.t, self.c)
+        return BlockSamples(values, self.inside, self.places, self.block)
 
     def nonfinite_error(self, cure: str) -> BadData | None:
         """Returns the error that names the first NaN or infinity by its place in the image; None if there is none."""
@@ -57,7 +57,8 @@ class BlockSamples:
             y = _position_of_smallest(self.places[1], np.logical_or.reduce(bad, 1))
             x = _position_of_smallest(self.places[2], bad[y])
             place = ",".join(str(int(one[index])) for one, index in zip(self.places, (z, y, x)))
-            return BadData(f"the image holds {self.values[z, y, x]} at t,c,z,y,x = {self.t},{self.c},{place}: {cure}")
+            where = f"{self.block.t},{self.block.c},{place}"
+            return BadData(f"the image holds {self.values[z, y, x]} at t,c,z,y,x = {where}: {cure}")
         return None
 
 
@@ -106,7 +107,7 @@ def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval:
                     gathered = gathered.astype(np.result_type(gathered.dtype, np.float32))
                 gathered[(slice(None),) * axis + (outside,)] = cval
             values = gathered
-    return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block.t, block.c)
+    return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block)
 
 
 def _can_represent(dtype: np.dtype[Any], value: float) -> bool:

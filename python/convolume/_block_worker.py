@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._block_samples import BlockSamples, read_block, read_box
+from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Blocks, Triple
 from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
 from ._files import open_quietly
@@ -112,7 +112,7 @@ class Worker:
         if self._masked_out(block):
             return None
         operation = self.job.operation.of_channel(block.c)
-        samples = read_block(self.image, block, operation.halo, operation.boundary, operation.cval)
+        samples = operation.read(self.image, block)
         check = getattr(self.image._reader, "check_unchanged", None)
         if check is not None:
             check()

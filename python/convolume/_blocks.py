@@ -5,7 +5,7 @@ A *Zarr chunk* holds the samples that are compressed together, a *shard* the chu
 whole shards that one task computes. Extents are along z, y, x.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,40 +143,45 @@ def default_shards(shape: Triple, chunks: Triple, sample_bytes: int, most_bytes:
         shards[min(able, key=lambda axis: shards[axis])] *= 2
 
 
-def halo_overhead(block: Sequence[int], halo: Halo, shape: Sequence[int]) -> float:
+Needed = Callable[[Triple], Triple]
+"""Extents of the samples from which a block of some extents is computed."""
+
+
+def read_share(block: Sequence[int], needed: Needed, shape: Sequence[int]) -> float:
     """Returns the number of samples read for each sample written, for a block away from the border."""
-    read = product([min(b + low + high, n + low + high) for b, n, (low, high) in zip(block, shape, halo)])
-    return read / max(1, product([min(b, n) for b, n in zip(block, shape)]))
+    z, y, x = (min(b, n) for b, n in zip(block, shape))
+    return product(needed((z, y, x))) / max(1, z * y * x)
 
 
-def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float, most_bytes: int,
+def default_block(shape: Triple, shards: Triple, needed: Needed, voxel_bytes: float, most_bytes: int,
                   at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
-    """Returns the default block: whole shards that fit `most_bytes` with their halo, with little halo for their size.
+    """Returns the default block: whole shards that fit `most_bytes` with the samples that they need, and
+    read few of them twice.
 
     `at_least` is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the
     bytes of that memory; a block of one shard may exceed them.
     """
 
     def need(block: Sequence[int]) -> float:
-        return voxel_bytes * product([b + low + high for b, (low, high) in zip(block, halo)])
+        return voxel_bytes * product(needed((block[0], block[1], block[2])))
 
     def fits(block: Sequence[int]) -> bool:
         return need(block) <= most_bytes and (device is None or need(block) / voxel_bytes * device[0] <= device[1])
 
     block = list(shards)
     if need(block) > most_bytes:
-        raise OutOfMemory(f"a block of one shard, {_text(block)} samples with halo "
-                          f"{_text([low + high for low, high in halo])}, needs {need(block) / 2**20:.0f} MiB and the "
-                          f"limit is {most_bytes / 2**20:.0f} MiB: allow more host memory or choose smaller shards")
+        raise OutOfMemory(f"a block of one shard, {_text(block)} samples made of {_text(needed(shards))}, needs "
+                          f"{need(block) / 2**20:.0f} MiB and the limit is {most_bytes / 2**20:.0f} MiB: allow more "
+                          "host memory or choose smaller shards")
     while True:
-        best, least = None, halo_overhead(block, halo, shape)
+        best, least = None, read_share(block, needed, shape)
         for axis in range(3):
             larger = list(block)
             larger[axis] *= 2
             count = product([-(-n // b) for n, b in zip(shape, larger)])
             if block[axis] >= shape[axis] or not fits(larger) or count < at_least:
                 continue
-            overhead = halo_overhead(larger, halo, shape)
+            overhead = read_share(larger, needed, shape)
             if overhead < 0.97 * least:
                 best, least = larger, overhead
         if best is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deskewing of stage scans of light-sheet microscopes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -32,7 +32,7 @@ class DeskewKeywords(TypedDict, total=False):
     progress: Progress
 
 
-def _pixels(image: Any, pixel: Length | None) -> tuple[float, float]:
+def pixel_edges(image: Any, pixel: Length | None) -> tuple[float, float]:
     """Returns the edges y and x of a pixel in µm."""
     if pixel is not None:
         edge = length_um("pixel", pixel)
@@ -43,13 +43,15 @@ def _pixels(image: Any, pixel: Length | None) -> tuple[float, float]:
     return float(y), float(x)
 
 
-def _options(image: Any, angle: float, step: Length, pixel: Length | None,
-             options: "DeskewKeywords") -> _core.DeskewOptions:
-    own: dict[str, Any] = {name: value for name, value in options.items() if name not in ("workers", "progress")}
+def core_options(pixels: Sequence[float], angle: float, step: Length,
+                 options: Mapping[str, Any]) -> _core.DeskewOptions:
+    """Returns the library's options for pixels of edges y and x in µm. `options` has some keywords of
+    :class:`DeskewKeywords`."""
+    own = {name: value for name, value in options.items() if name not in ("workers", "progress")}
     if own.get("output_spacing") is not None:
         own["output_spacing"] = voxel_um("output_spacing", own["output_spacing"])
     made = _core.DeskewOptions(angle=angle, step=length_um("step", step), workers=options.get("workers") or 0, **own)
-    made.set_pixels(*_pixels(image, pixel))
+    made.set_pixels(*pixels)
     return made
 
 
@@ -115,7 +117,7 @@ def deskew(image: Any, *, angle: float, step: Length, pixel: Length | None = Non
     recorded = image if isinstance(image, Image) else readable(image, "the image")
     if recorded.ndim < 3:
         raise InvalidArgument(f"a stage scan has axes z, y and x, and the image has {recorded.ndim} dimensions")
-    made = _options(image, angle, step, pixel, options)
+    made = core_options(pixel_edges(image, pixel), angle, step, options)
     shape, spacing, _, _ = _core.deskewed_grid(recorded.shape[-3:], made)
     values = np.empty((*recorded.shape[:-3], *shape), recorded.dtype)
     with progress_bar(options.get("progress")) as report:

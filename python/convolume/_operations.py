@@ -15,13 +15,15 @@ import numpy as np
 from . import _core
 from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
-from ._block_samples import NAN_POLICIES, BlockSamples
-from ._blocks import Halo, Triple, symmetric_halo
+from ._block_samples import NAN_POLICIES, BlockSamples, read_block
+from ._blocks import Block, Halo, Triple, symmetric_halo
 from ._convolver import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
+from ._image import Image
 from ._options import ImageNan, Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
+from ._zarr_target import TargetFacts
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -63,7 +65,8 @@ class Operation:
     """Bytes of memory that the computation takes for each voxel, without the block and its result."""
 
     def facts(self) -> dict[str, Any]:
-        """Returns everything that results depend on, for the manifest."""
+        """Returns everything that results depend on, for the manifest. The member "shape" has the extents (z, y, x) of
+        the result, if they are not those of the image."""
         raise NotImplementedError
 
     def of_channel(self, channel: int) -> "Operation":
@@ -73,6 +76,19 @@ class Operation:
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         """Sets devices, threads and memory limits. Copies of the operation in other processes make their own plans."""
+
+    def result_of(self, facts: TargetFacts) -> TargetFacts:
+        """Returns the facts of the result of an image with these facts."""
+        return facts
+
+    def needed(self, block: Triple) -> Triple:
+        """Returns the extents of the samples from which a block of this shape is computed."""
+        z, y, x = (b + low + high for b, (low, high) in zip(block, self.halo))
+        return z, y, x
+
+    def read(self, image: Image, block: Block) -> BlockSamples:
+        """Reads the samples from which a block is computed."""
+        return read_block(image, block, self.halo, self.boundary, self.cval)
 
     def device_bytes(self, shape: Triple) -> int:
         """Returns the bytes of a GPU's memory that a block of this shape takes, halo included. It is 0 if no GPU
@@ -433,7 +449,7 @@ class Function(Operation):
 
     def _told_of(self, samples: BlockSamples) -> dict[str, Any]:
         place = tuple(int(places[one.start]) for places, one in zip(samples.places, samples.inside))
-        known = {"channel": samples.c, "time": samples.t, "place": place}
+        known = {"channel": samples.block.c, "time": samples.block.t, "place": place}
         return {name: known[name] for name in self._told}
 
     def __call__(self, samples: BlockSamples) -> BlockResult:

@@ -18,11 +18,13 @@ from ._argument_types import shown
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
 from ._deconvolve_options import DeconvolverKeywords
+from ._deskew import Interpolation, ShearAxis
 from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn_of_clamped
 from ._files import Path
 from ._image import Image
 from ._local_engine import run_local
 from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
+from ._optics import Length
 from ._options import Boundary, ImageNan, defaults_of, with_keywords
 from ._output_names import check_target
 from ._process_dask import cluster_of, run_dask
@@ -34,7 +36,7 @@ from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
 from ._zarr_target import ZarrTarget
 
-Op = Literal["convolve", "deconvolve"] | Callable[[np.ndarray], Any]
+Op = Literal["convolve", "deconvolve", "deskew"] | Callable[[np.ndarray], Any]
 
 MOST_FAILURES = 10
 """Number of failed blocks in a row after which a run ends. Blocks with damaged samples do not count."""
@@ -83,6 +85,17 @@ class _ShownKeywords(_SettledKeywords, RunKeywords, total=False):
 class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=False):
     """Keywords of :func:`process`, with the options of all operations."""
 
+    angle: float
+    step: Length
+    pixel: Length | None
+    axis: ShearAxis
+    opposite: bool
+    interpolation: Interpolation
+    rotate: bool
+    inverse: bool
+    output_spacing: Sequence[Length] | None
+    fill: float
+
     boundary: Boundary
     cval: float
     normalize: Literal["sum", "peak"] | None
@@ -111,7 +124,7 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
         given.
     target : str or path
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
-    op : {"convolve", "deconvolve"} or callable
+    op : {"convolve", "deconvolve", "deskew"} or callable
         Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it. It is
         also told `channel`, `time` and `place`, the index (z, y, x) in the image of the block's first sample without
         the halo, if it has parameters of these names without a default, or behind a ``*``.
@@ -151,7 +164,9 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
     log : callable or bool
         Function that is called with a line of text for each block. True writes these lines to standard error.
     **options
-        Options of the operation. For "convolve": boundary, cval, origin and normalize of :class:`Convolver`. For
+        Options of the operation. For "deskew": those of :func:`deskew`, of which angle and step are required. The
+        result has other extents than the image, and `mask` and `block` are in its voxels. For "convolve": boundary,
+        cval, origin and normalize of :class:`Convolver`. For
         "deconvolve": those of :class:`Deconvolver`, with acceleration "none" by default, as its steps would differ
         between blocks. Background, offset and the number of iterations are estimated once, for all blocks, if they
         are not given. For a function: boundary and cval. For all: nan, which is "error" (the default), "zero" or,

@@ -11,7 +11,7 @@ from typing import Any
 from ._argument_types import names_wrong_types
 from ._block_samples import read_box
 from ._block_worker import Job
-from ._blocks import Block, Triple, halo_overhead, product, triple
+from ._blocks import Block, Triple, product, read_share, triple
 from ._files import Path
 from ._image import Image
 from ._output_names import check_target
@@ -107,9 +107,9 @@ def plan_process(source: Path | Image, target: Path, op: Op, *, measure: bool = 
     blocks, operation = job.blocks(), job.operation
     shape = job.facts.shape
     image = job.source.open()
-    overhead = halo_overhead(job.block, operation.halo, shape)
+    overhead = read_share(job.block, operation.needed, shape)
     voxels = product(shape) * job.facts.frames * job.facts.channels
-    box = triple([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)], "a block")
+    box = operation.needed(triple([min(b, n) for b, n in zip(job.block, shape)], "a block"))
     plan = ProcessPlan(
         len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
         [list(one) for one in operation.halo], int(voxels * overhead) * image.dtype.itemsize,

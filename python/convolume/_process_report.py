@@ -95,7 +95,7 @@ def process_status(target: Path) -> dict[str, Any]:
         raise InvalidArgument(f"{location} has no manifest: no run of convolume process has begun it")
     request, facts = manifest["request"], manifest["request"]["source"]
     extents = dict(zip(facts["axes"], facts["shape"]))
-    shape = triple([extents.get(axis, 1) for axis in "ZYX"], "an image")
+    shape = triple(request["operation"].get("shape", [extents.get(axis, 1) for axis in "ZYX"]), "an image")
     blocks = Blocks(extents.get("T", 1), extents.get("C", 1), shape, triple(request["block"], "a block"))
     array = node_at(location.child("0"))
     empty = [int(name) for name in documents.names(EMPTY) if name.isdigit()]

@@ -15,6 +15,7 @@ from ._block_samples import BlockSamples, read_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
 from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
+from ._deskew_blocks import Deskewing
 from ._errors import InvalidArgument, WrongType
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
@@ -74,7 +75,7 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
 def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> Operation:
     op, options = settings["op"], dict(settings["options"])
     if not isinstance(op, str) and not callable(op):
-        raise WrongType(f"op is {shown(op)}: choose convolve, deconvolve, or give a function")
+        raise WrongType(f"op is {shown(op)}: choose convolve, deconvolve or deskew, or give a function")
     if op in ("convolve", "deconvolve"):
         if kernel is None:
             raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
@@ -87,9 +88,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         kernel = prepared.taps
         if prepared.origin is not origin:
             options["origin"] = prepared.origin
-    elif kernel is not None:
-        if isinstance(op, str):
-            raise InvalidArgument(f"there is no operation '{op}': choose convolve or deconvolve, or give a function")
+    elif kernel is not None and callable(op):
         raise InvalidArgument("a function has no kernel: hand it one by functools.partial")
     try:
         if op == "convolve":
@@ -98,6 +97,11 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
             return Convolution(kernel, image.dtype, dtype=settings["dtype"], **options)
         if op == "deconvolve":
             return Deconvolution(kernel, halo=settings["halo"], dtype=settings["dtype"], **options)
+        if op == "deskew":
+            for name, value in (("kernel", kernel), ("halo", settings["halo"])):
+                if value is not None:
+                    raise InvalidArgument(f"deskew takes no {name}: leave it out")
+            return Deskewing(image, dtype=settings["dtype"], **options)
         if callable(op):
             return Function(op, image.dtype, halo=settings["halo"], dtype=settings["dtype"], **options)
     except TypeError as error:
@@ -106,7 +110,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         named = re.search(r"argument '([^']*)'", str(error))
         name = named.group(1) if named else str(error)
         raise InvalidArgument(f"the operation has no option '{name}'") from None
-    raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve, or give a function")
+    raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve or deskew, or give a function")
 
 
 def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bool) -> list[Mapping[str, Any]]:
@@ -155,7 +159,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
         earlier = before["target"]
         layout.chunks = layout.chunks or earlier["chunks"]
         layout.shards = layout.shards or earlier["shards"]
-    facts = facts_of(image, operation.dtype, location.title)
+    facts = operation.result_of(facts_of(image, operation.dtype, location.title))
     target = ZarrTarget(location, facts, layout)
     layout.chunks, layout.shards = target.chunks, target.shards
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
@@ -168,7 +172,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     elif before is not None:
         block = triple(before["block"], "a block")
     else:
-        block = default_block(facts.shape, target.shards, operation.halo, voxel_bytes, limit // len(lanes),
+        block = default_block(facts.shape, target.shards, operation.needed, voxel_bytes, limit // len(lanes),
                               device=_device_room(operation, facts.shape, target.shards, lanes))
     mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "image": None,
                                                                              "level": None, "missing": "fill"})
@@ -209,8 +213,8 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
                                                                        or gpu.number in devices)]
     if not free:
         return None
-    block = [min(s, n) + low + high for s, n, (low, high) in zip(shards, shape, operation.halo)]
-    plan_bytes = operation.device_bytes(triple(block, "a block"))
+    block = operation.needed(triple([min(s, n) for s, n in zip(shards, shape)], "a block"))
+    plan_bytes = operation.device_bytes(block)
     if plan_bytes == 0:
         return None
     most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU

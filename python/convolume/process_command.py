@@ -2,6 +2,7 @@
 """The command ``convolume-process``, which ``convolume process`` runs."""
 
 import dataclasses
+import functools
 import json
 import signal
 import sys
@@ -50,10 +51,14 @@ _VALUES: dict[str, tuple[Callable[[str], Any], str]] = {
     **dict.fromkeys(("halo", "chunks", "shards"), (_extents, "Z,Y,X")), "block": (_or_auto(_extents), "Z,Y,X or auto"),
     **dict.fromkeys(("iterations", "level", "levels", "zarr_format", "workers"), (int, "a whole number")),
     **dict.fromkeys(("background", "stop"), (_or_auto(float), "a number or auto")),
-    **dict.fromkeys(("cval", "threshold"), (float, "a number")), "origin": (_origin, "Z,Y,X or a name"),
-    **dict.fromkeys(("resume", "overwrite", "json", "quiet", "status", "dry_run"), (bool, "nothing"))}
+    **dict.fromkeys(("cval", "threshold", "angle", "fill"), (float, "a number")),
+    "origin": (_origin, "Z,Y,X or a name"),
+    "output_spacing": (functools.partial(_core.parse_lengths_um, "--output-voxel"), "Z,Y,X"),
+    **dict.fromkeys(("resume", "overwrite", "json", "quiet", "status", "dry_run", "opposite", "rotate"),
+                    (bool, "nothing"))}
 """Functions that read the values of options, and what these values are. All others are texts."""
-_KEYWORDS = {"threads": "workers", "output_type": "dtype"}
+_KEYWORDS = {"threads": "workers", "output_type": "dtype", "opposite_scan": "opposite",
+             "output_voxel": "output_spacing"}
 """Keywords of :func:`process` for options with another name."""
 
 
@@ -120,7 +125,7 @@ def _run(given: Mapping[str, Any]) -> None:
     if len(images) < 2:
         raise InvalidArgument("SOURCE and TARGET are needed: convolume process SOURCE TARGET --op convolve …")
     if "op" not in given:
-        raise InvalidArgument("--op is needed: convolve or deconvolve")
+        raise InvalidArgument("--op is needed: convolve, deconvolve or deskew")
     (source, target), op = images, given.pop("op")
     run = {name: given.pop(name) for name in RunKeywords.__annotations__ if name in given}
     if is_dry:

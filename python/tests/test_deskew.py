@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of deskewing in Python against the definition in double precision (tests/support/deskew_oracle.py)."""
 
+import json
+import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +95,72 @@ def test_flat_and_unnamed_images():
         convolume.deskew(np.zeros((3, 4, 5), np.complex64), **SCAN, pixel=0.1)
     with pytest.raises(TypeError, match="opposit"):
         convolume.deskew(np.zeros((3, 4, 5)), **SCAN, pixel=0.1, opposit=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"axis": "x"}, {"rotate": True, "opposite": True},
+                                     {"rotate": True, "axis": "x", "output_spacing": (0.3, 0.2, "250nm")},
+                                     {"interpolation": "lanczos", "fill": 5}], ids=str)
+def test_blocks_are_those_of_the_whole(tmp_path, random, options):
+    pytest.importorskip("tensorstore")
+    values = random.integers(100, 4000, (2, 2, 20, 60, 44)).astype(np.uint16)
+    scan = convolume.Image.of_array(values, axes="TCZYX", spacing=(0.4, 0.108, 0.108), channel_names=["a", "b"])
+    convolume.save(tmp_path / "scan.zarr", scan, levels=1)
+    want = convolume.deskew(scan, **SCAN, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", convolume.ConvolumeWarning)  # of values that Lanczos's overshoots clamp
+        report = convolume.process(tmp_path / "scan.zarr", tmp_path / "b.zarr", "deskew", **SCAN, **options,
+                                   block=(8, 32, 16))
+    got = convolume.open(tmp_path / "b.zarr")
+    assert report.blocks > 20 and report.finished
+    assert np.array_equal(np.asarray(got), np.asarray(want))
+    assert got.axes == "TCZYX" and got.channel_names == ["a", "b"] and np.allclose(got.spacing, want.spacing)
+    status = convolume.process_status(tmp_path / "b.zarr")
+    assert status["done"] == status["blocks"] == report.blocks
+
+
+def test_blocks_know_their_place_and_the_plan(tmp_path):
+    pytest.importorskip("tensorstore")
+    scan = convolume.Image.of_array(np.ones((20, 60, 44), np.float32), spacing=(0.4, 0.1, 0.1))
+    convolume.save(tmp_path / "scan.zarr", scan, levels=1)
+    document = json.loads((tmp_path / "scan.zarr/zarr.json").read_text())
+    for one in document["attributes"]["ome"]["multiscales"][0]["datasets"]:
+        one["coordinateTransformations"].append({"type": "translation", "translation": [10.0, 20.0, 30.0]})
+    (tmp_path / "scan.zarr/zarr.json").write_text(json.dumps(document))
+    # In a scan in the opposite direction, the last plane has the first rows.
+    convolume.process(tmp_path / "scan.zarr", tmp_path / "b.zarr", "deskew", angle=60, step=0.4, opposite=True,
+                      dtype="uint16", block=(20, 50, 44))
+    result = convolume.open(tmp_path / "b.zarr")
+    assert result.shape == (20, 60 + 19 * 2, 44) and result.dtype == np.uint16
+    assert np.allclose(result.translation, [10, 20 - 19 * 0.2, 30])
+    plan = convolume.plan_process(tmp_path / "scan.zarr", tmp_path / "c.zarr", "deskew", angle=60, step=0.4,
+                                  block=(20, 32, 44), measure=False)
+    assert plan.block == (20, 32, 44) and 1.5 < plan.halo_overhead < 2.5
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"angle": None}, "give both"), ({"kernel": np.ones((3, 3, 3))}, "no kernel"), ({"halo": (1, 1, 1)}, "no halo"),
+    ({"nan": "zero"}, "no option 'nan'"), ({"axis": "z"}, 'y or x, not "z"'),
+    ({"progress": True}, "no option 'progress'"),
+    ({"fill": np.nan}, "uint16 does not have")])
+def test_mistakes_in_blocks_are_told(tmp_path, options, message):
+    pytest.importorskip("tensorstore")
+    with pytest.raises(ValueError, match=message):
+        convolume.process(np.ones((3, 4, 5), np.uint16), tmp_path / "b.zarr", "deskew",
+                          **{**SCAN, "pixel": 0.1} | options)
+    assert not (tmp_path / "b.zarr/zarr.json").exists()
+
+
+def test_blocks_by_the_command(tmp_path, random):
+    pytest.importorskip("tensorstore")
+    values = random.random((12, 30, 20)).astype(np.float32)
+    convolume.save(tmp_path / "scan.tif", values, spacing=(0.4, 0.1, 0.1))
+    run = [sys.executable, "-m", "convolume.process_command", tmp_path / "scan.tif", tmp_path / "b.zarr", "--op",
+           "deskew", "--angle", "31.5", "--step", "400nm", "--axis", "x", "--opposite-scan", "--rotate",
+           "--output-voxel", "300,200,200nm", "--pixel", "0.1um", "--interpolation", "lanczos", "--fill", "nan"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    want = convolume.deskew(values, angle=31.5, step="400nm", pixel=0.1, axis="x", opposite=True, rotate=True,
+                            output_spacing=(0.3, 0.2, 0.2), interpolation="lanczos", fill=np.nan)
+    assert np.array_equal(np.asarray(convolume.open(tmp_path / "b.zarr")), np.asarray(want), equal_nan=True)
+    done = subprocess.run([*run[:7], "--angle", "31.5", "--overwrite"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "give both (--angle, --step)" in done.stderr

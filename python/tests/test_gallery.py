@@ -11,8 +11,8 @@ import pytest
 import convolume
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "examples" / "python").glob("*.py"))
-NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "blind": "jax", "own_penalty": "jax",
-         "cupy_arrays": "cupy", "cupy_slabs": "cupy", "vendor_files": "bioio_czi"}  # modules beside NumPy
+NEEDS = {"dask_blocks": "dask.array", "stage_scan": "distributed", "own_method": "scipy", "blind": "jax", "own_penalty":
+         "jax", "cupy_arrays": "cupy", "cupy_slabs": "cupy", "vendor_files": "bioio_czi"}  # modules beside NumPy
 GPUS = {"cupy_arrays": 1, "cupy_slabs": 2}
 
 

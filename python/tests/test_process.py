@@ -69,12 +69,15 @@ def test_default_sizes():
     shards = default_shards((4000, 20000, 20000), chunks, 2, 1 << 30)
     assert all(s % c == 0 for s, c in zip(shards, chunks)) and 2**29 <= np.prod(shards) * 2 <= 2**30
     assert default_chunks((10, 100, 100), 4) == (10, 100, 100)
-    halo = ((30, 30), (30, 30), (30, 30))
-    block = default_block((4000, 20000, 20000), (256, 256, 256), halo, 40, 200 << 30)
+
+    def needed(block):
+        return tuple(b + 60 for b in block)
+
+    block = default_block((4000, 20000, 20000), (256, 256, 256), needed, 40, 200 << 30)
     assert all(b % 256 == 0 for b in block) and np.prod([b + 60 for b in block]) * 40 <= 200 << 30
     assert np.prod([(b + 60) / b for b in block]) < 1.4
     with pytest.raises(MemoryError, match="smaller shards"):
-        default_block((4000, 20000, 20000), (256, 256, 256), halo, 40, 1 << 20)
+        default_block((4000, 20000, 20000), (256, 256, 256), needed, 40, 1 << 20)
 
 
 # Tests of results.

@@ -190,3 +190,57 @@ TEST_CASE("images that cannot be deskewed are refused", "[deskew]") {
     context.stop = stop.get_token();
     CHECK_THROWS_AS(deskew(source, sink, options, context), Cancelled);
 }
+
+TEST_CASE("blocks have the bits of the whole, from what they need", "[deskew]") {
+    Random random(test_seed("blocks of stage scans"));
+    const Shape3 shape{9, 14, 11};
+    const Volume image = random_image(random, shape, PixelType::int16);
+    for (const ShearAxis axis : {ShearAxis::y, ShearAxis::x})
+        for (const bool rotate : {false, true})
+            for (const bool inverse : {false, true})
+                for (const Interpolation by : {Interpolation::linear, Interpolation::lanczos}) {
+                    if (rotate && inverse) continue;
+                    DeskewOptions options = sheared_by(rotate ? -1.3 : 1.3);
+                    options.scan.axis = axis;
+                    options.rotate = rotate;
+                    options.inverse = inverse;
+                    options.interpolation = by;
+                    options.fill = 7;
+                    if (rotate) options.output_voxel_um = {0.15, 0.12, 0.2};
+                    const Volume whole = deskew(image.view(), options);
+                    const Shape3 block{4, 5, 3};
+                    Volume joined(whole.shape(), PixelType::int16);
+                    index_t without_samples = 0;
+                    for (index_t z = 0; z < whole.shape().z; z += block.z)
+                        for (index_t y = 0; y < whole.shape().y; y += block.y)
+                            for (index_t x = 0; x < whole.shape().x; x += block.x) {
+                                const Box3 box = intersection({{z, y, x}, {z + 4, y + 5, x + 3}},
+                                                              {{0, 0, 0}, whole.shape()});
+                                const Box3 needed = deskew_needs(shape, box, options);
+                                without_samples += needed.empty();
+                                // Samples beside those that are needed must not matter.
+                                const Shape3 extents = needed.empty() ? Shape3{} : needed.shape();
+                                Volume part(extents, PixelType::int16);
+                                if (!needed.empty())
+                                    convert_pixels(subview(image.view(), needed), part.view());
+                                deskew_block(shape, {part.view(), needed.begin}, box.begin,
+                                             subview(joined.view(), box), options);
+                            }
+                    INFO("axis " << to_string(axis) << ", rotate " << rotate << ", inverse "
+                                 << inverse << ", " << to_string(by));
+                    CHECK(equal(joined, whole));
+                    CHECK((rotate || without_samples > 0));
+                }
+}
+
+TEST_CASE("blocks that miss samples or leave the result are refused", "[deskew]") {
+    const DeskewOptions options = sheared_by(2);
+    const Volume part({2, 5, 6}, PixelType::uint8);
+    Volume block({2, 4, 6}, PixelType::uint8);
+    CHECK_THROWS_WITH(
+        deskew_block({4, 5, 6}, {part.view(), {2, 0, 0}}, {0, 0, 0}, block.view(), options),
+        ContainsSubstring("does not have"));
+    CHECK_THROWS_WITH(
+        deskew_block({4, 5, 6}, {part.view(), {2, 0, 0}}, {3, 0, 0}, block.view(), options),
+        ContainsSubstring("reaches out of"));
+}
