@@ -309,7 +309,11 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, Caller
     if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
-        loaded.load_start = [&](float outside) {
+        // Around the caller's estimate there is as much light. The mean of the image would be
+        // another start for each block of a larger image.
+        const auto outside =
+            static_cast<float>(mean_of_estimate(run_options.start, executor.threads()));
+        loaded.load_start = [&, outside](float) {
             load_start(run_options.start, problem.object, problem.image_at, outside,
                        executor.staging(), [&](const float* values, index_t first, index_t count) {
                            executor.write_estimate(values, first, count);

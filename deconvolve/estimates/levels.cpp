@@ -24,6 +24,20 @@ void check_estimate(const ConstImageView& estimate, int threads) {
                               " at z,y,x = ", to_string(found->index, ","), ": repair it first"));
 }
 
+double mean_of_estimate(const ConstImageView& estimate, int threads) {
+    const pixels::RowGather gather(identity_indices(estimate.shape.x));
+    std::vector<double> sums(static_cast<std::size_t>(estimate.shape.z));
+    parallel_for(estimate.shape.z, threads, [&](index_t z, int) {
+        std::vector<float> row(static_cast<std::size_t>(estimate.shape.x));
+        for (index_t y = 0; y < estimate.shape.y; ++y) {
+            pixels::load_row(estimate, z, y, gather, {}, row.data());
+            sums[static_cast<std::size_t>(z)] += std::accumulate(row.begin(), row.end(), 0.0);
+        }
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0) /
+           static_cast<double>(element_count(estimate.shape));
+}
+
 Level usual_level(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t width = (values.size() + 3) / 4;

@@ -59,6 +59,9 @@ inline float mean_at_start(const LoadedImage& image) {
 /// Throws BadData if an initial estimate has a value that is not finite.
 void check_estimate(const ConstImageView& estimate, int threads);
 
+/// Returns the mean of an initial estimate.
+double mean_of_estimate(const ConstImageView& estimate, int threads);
+
 /// Background of an image, and DeconvolveReport::darkest.
 struct ImageBackground {
     double level = 0;

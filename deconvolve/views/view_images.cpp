@@ -62,20 +62,6 @@ class PixelsOfView final : public Executor {
     std::vector<float> scaled_;
 };
 
-// Returns the factors by which the weights of pixels fall towards both borders of an axis.
-std::vector<float> border_factors(index_t extent, index_t border) {
-    std::vector<float> factors(static_cast<std::size_t>(extent), 1.0F);
-    if (extent == 1) return factors;
-    for (index_t i = 0; i < extent; ++i) {
-        const index_t from_border = std::min(i, extent - 1 - i);
-        if (from_border >= border) continue;
-        const double share = (static_cast<double>(from_border) + 0.5) / static_cast<double>(border);
-        const double sine = std::sin(0.5 * std::numbers::pi * share);
-        factors[static_cast<std::size_t>(i)] = static_cast<float>(sine * sine);
-    }
-    return factors;
-}
-
 /// The weights of the pixels of a view in the likelihood: 0 outside the result, and elsewhere those
 /// of its mask and its borders.
 class ViewWeights {
@@ -216,3 +202,20 @@ ExecutionReport ViewImages::store(const Executor& executor, const DeconvolutionP
 }
 
 }  // namespace convolume::deconvolve
+
+namespace convolume {
+
+std::vector<float> border_factors(index_t extent, index_t border) {
+    std::vector<float> factors(static_cast<std::size_t>(extent), 1.0F);
+    if (extent == 1) return factors;
+    for (index_t i = 0; i < extent; ++i) {
+        const index_t from_border = std::min(i, extent - 1 - i);
+        if (from_border >= border) continue;
+        const double share = (static_cast<double>(from_border) + 0.5) / static_cast<double>(border);
+        const double sine = std::sin(0.5 * std::numbers::pi * share);
+        factors[static_cast<std::size_t>(i)] = static_cast<float>(sine * sine);
+    }
+    return factors;
+}
+
+}  // namespace convolume

@@ -339,7 +339,7 @@ using EstimateReader = std::function<void(const ImageView&)>;
 /// Deconvolver(image.shape(), psf.view()).execute(image.view(), image.view(), run);
 /// @endcode
 struct DeconvolveRun {
-    /// Initial estimate, of any real type. It has the image's shape, with a constant around it, or
+    /// Initial estimate, of any real type. It has the image's shape, with its mean around it, or
     /// that of DeconvolvePlan::object. Voxels that are not above 0 start with a thousandth of the
     /// mean. Without data, the initial estimate is a constant. For all methods but wiener.
     /// An iteration without acceleration continues exactly from an estimate of the object's shape;

@@ -27,6 +27,10 @@ struct ViewLevels {
     index_t border = 0;
 };
 
+/// Returns the factors by which weights fall towards both borders of an axis of `extent` pixels
+/// (ViewLevels::border). They multiply along the axes. A single pixel has the factor 1.
+CONVOLUME_API std::vector<float> border_factors(index_t extent, index_t border);
+
 /// Deconvolves recordings of one object in float32. Their joint likelihood is that of all photons:
 ///
 ///     Σ_v Σ_pixels −w [m − y + y log(y / m)],  m = A_v x + b_v

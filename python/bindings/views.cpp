@@ -79,6 +79,10 @@ void bind_view(nb::module_& module) {
         },
         "Returns the extents of an object, and the place of the result in it.", "result"_a,
         "views"_a);
+    module.def("border_factors", &border_factors,
+               "Returns the factors by which the weights of pixels fall towards both borders of an "
+               "axis.",
+               "extent"_a, "border"_a);
     module.def(
         "between_voxels",
         [](const std::array<Numbers, 3>& matrix, const Numbers& offset, const Numbers& from,
@@ -153,6 +157,8 @@ void bind_views(nb::module_& module) {
             "result"_a, "views"_a, "options"_a, "engines"_a)
         .def_prop_ro("plan_text",
                      [](const ViewDeconvolver& self) { return self.plan().to_string(); })
+        .def_prop_ro("device_bytes",
+                     [](const ViewDeconvolver& self) { return self.plan().device_bytes; })
         .def(
             "execute",
             [](const ViewDeconvolver& self, const std::vector<ReadArray>& images,

@@ -29,6 +29,15 @@ class BlockSamples:
     block: Block = Block(0, 0, 0, (0, 0, 0), (0, 0, 0))
     """The block: its time, its channel, and its place in the result."""
 
+    def arrays(self) -> list[np.ndarray]:
+        """Returns all arrays that were read."""
+        return [self.values]
+
+    def mean(self) -> float:
+        """Returns the mean of the finite samples."""
+        finite = np.isfinite(self.values)
+        return float(np.sum(self.values, dtype=np.float64, where=finite)) / max(1, int(np.count_nonzero(finite)))
+
     def may_hold_nonfinite(self) -> bool:
         return self.values.dtype.kind in "fc"
 
@@ -136,6 +145,24 @@ def _read_runs(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> n
             y += height
         z += depth
     return values
+
+
+def brightest_box(image: Any, channel: int) -> BlockSamples:
+    """Returns the brightest of eight boxes of an image, from which values for all blocks are estimated."""
+    shape = image._metadata.shape
+    size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
+    best, light = None, -np.inf
+    for place in np.ndindex(2, 2, 2):
+        begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
+        box = [slice(b, b + s) for b, s in zip(begin, size)]
+        values = read_box(image, 0, channel, box)
+        inside = slice(0, size[0]), slice(0, size[1]), slice(0, size[2])
+        sample = BlockSamples(values, inside, [np.arange(one.start, one.stop) for one in box], Block(
+            0, 0, channel, (begin[0], begin[1], begin[2]), (box[0].stop, box[1].stop, box[2].stop)))
+        if (mean := sample.mean()) > light:
+            best, light = sample, mean
+    assert best is not None
+    return best
 
 
 def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:

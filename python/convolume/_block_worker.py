@@ -13,10 +13,12 @@ from ._blocks import Block, Blocks, Triple
 from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
 from ._files import open_quietly
 from ._image import Image
-from ._manifest import EMPTY, BlockCounts, record_counts
-from ._operations import Operation
+from ._manifest import EMPTY, BlockCounts, hash_of_request, record_counts
+from ._operations import Operation, hash_of
 from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, TargetFacts, ZarrTarget
+
+_STATE_PLANES = 8  # number of planes whose hash stands for the content of an image in memory
 
 FATAL = (InvalidArgument, OutOfMemory, Unavailable)
 """Errors that would occur again in every other block."""
@@ -40,6 +42,21 @@ class Source:
             return self.image
         return open_quietly(self.path, axes=self.axes, image=self.number, level=self.level,
                             missing="error" if self.missing == "error" else "fill")
+
+    def fingerprint(self) -> str | None:
+        """Returns a text that changes with the content: size and time of a file, a hash of the metadata of Zarr, or a
+        hash of some planes of an image in memory."""
+        if self.image is not None and not hasattr(self.image._reader, "document"):
+            depth, height, width = self.image._metadata.shape
+            planes = sorted({depth * i // _STATE_PLANES for i in range(_STATE_PLANES)})
+            return hash_of(np.stack([
+                read_box(self.image, 0, 0, [slice(z, z + 1), slice(0, height), slice(0, width)]) for z in planes]))
+        path = self.path.partition(":/")[0] if not os.path.exists(self.path) else self.path
+        if os.path.isfile(path):
+            facts = os.stat(path)
+            return f"{facts.st_size} bytes of {facts.st_mtime_ns}"
+        node = getattr(self.open()._reader, "document", None)
+        return None if node is None else hash_of_request(node)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.image is not None:
@@ -117,8 +134,9 @@ class Worker:
         if check is not None:
             check()
         report.seconds["read"] = time.perf_counter() - begin
-        report.bytes_read = samples.values.nbytes
-        if self.job.threshold is not None and not bool((samples.values > self.job.threshold).any()):
+        report.bytes_read = sum(one.nbytes for one in samples.arrays())
+        threshold = self.job.threshold
+        if threshold is not None and not any(bool((one > threshold).any()) for one in samples.arrays()):
             if operation.nan == "zero":
                 report.counts.nonfinite = samples.count_nonfinite_inside()
             return None

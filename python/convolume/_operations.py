@@ -28,7 +28,7 @@ from ._zarr_target import TargetFacts
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
 
-_NOT_SEARCHED_IN_BLOCKS: Mapping[str, Any] = {"no_data": "off", "hot_pixels": "off", "saturation": None}
+_NOT_SEARCHED: Mapping[str, Any] = {"no_data": "off", "hot_pixels": "off", "saturation": None}
 """Options of deconvolution that would find other pixels in neighboring blocks, and their values in blocks."""
 
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
@@ -132,7 +132,22 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
     return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
 
 
-class _PlanCache:
+def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options of a deconvolution of blocks, which do not depend on what a block shows."""
+    for name in _NOT_SEARCHED.keys() & options.keys():
+        if options[name] == "auto":
+            raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
+                                  "give a value")
+    return {"acceleration": "none", **_NOT_SEARCHED, **options}
+
+
+def options_of_a_sample(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options for the part of the image that is to tell values for all blocks. It is searched for pixels that
+    hold no light, which would be taken for a background."""
+    return {name: value for name, value in options.items() if name not in _NOT_SEARCHED or value not in ("off", None)}
+
+
+class PlanCache:
     """Cache of the plans for the last two shapes of blocks, as blocks at a border have another shape than others, and
     of memory for results."""
 
@@ -213,14 +228,14 @@ class Convolution(Operation):
         center = _center(self.kernel, origin)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
         self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
-        self._plans = _PlanCache()
+        self._plans = PlanCache()
 
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "kernel": hash_of(self.kernel), "kernel_shape": list(self.kernel.shape),
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._plans = _PlanCache(run)
+        self._plans = PlanCache(run)
 
     def device_bytes(self, shape: Triple) -> int:
         plan = self.convolver(shape).plan
@@ -276,8 +291,8 @@ def _center(kernel: np.ndarray, origin: Origin) -> Triple:
 class Deconvolution(Operation):
     """Deconvolution of each block with a halo that is thrown away.
 
-    The background, the number of iterations and the scale of photons are the same in all blocks. No block estimates
-    them from its own pixels.
+    The background, the start, the number of iterations and the scale of photons are the same in all blocks. No block
+    estimates them from its own pixels.
     """
 
     name = "deconvolve"
@@ -291,15 +306,10 @@ class Deconvolution(Operation):
         self.dtype = result_type(dtype, "float32")
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
-        for name in _NOT_SEARCHED_IN_BLOCKS.keys() & options.keys():
-            if options[name] == "auto":
-                raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
-                                      "give a value")
         if options.get("background") == "smooth":
             raise InvalidArgument("a background that varies is found in the whole image, and not in blocks: give a "
                                   "number, or take background='auto'")
-        self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **_NOT_SEARCHED_IN_BLOCKS,
-                        **options}
+        self.options = {"background": "auto", "offset": "auto", **options_in_blocks(options)}
         unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()
         if unknown:
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
@@ -308,7 +318,8 @@ class Deconvolution(Operation):
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
         self.halo = symmetric_halo([0 if k == 1 else k for k in self.psf.shape] if halo is None else halo)
-        self._plans = _PlanCache()
+        self._light: float | None = None
+        self._plans = PlanCache()
 
     def facts(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple)
@@ -318,10 +329,10 @@ class Deconvolution(Operation):
                 "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._plans = _PlanCache(run)
+        self._plans = PlanCache(run)
 
     def needs_estimates(self) -> bool:
-        return bool(self._levels_to_find()) or self._ends_by_itself()
+        return self.options.get("method") != "wiener"
 
     def _ends_by_itself(self) -> bool:
         """Tells whether the image decides on the number of iterations."""
@@ -336,12 +347,13 @@ class Deconvolution(Operation):
 
     def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
         sample = sample_of(0)
-        # The sample is searched for pixels that hold no light, which would be taken for a background.
-        options = {name: value for name, value in self.options.items()
-                   if name not in _NOT_SEARCHED_IN_BLOCKS or value not in ("off", None)}
+        options = options_of_a_sample(self.options)
         ends_by_itself = self._ends_by_itself()
+        if not ends_by_itself and not self._levels_to_find():
+            return {"light": max(0.0, sample.mean() - float(options["background"]))}
         if not ends_by_itself:
             options["iterations"] = 1  # levels are those of the image
+        options.setdefault("coarse_start", 0)  # blocks start from an even light, and need as many iterations as that
         with without_warnings():
             deconvolver = Deconvolver(sample.values.shape, self.psf, **options, **self._plans.run)
         self._deconvolved(deconvolver, sample)
@@ -351,10 +363,12 @@ class Deconvolution(Operation):
             found[level] = float(report[level])
         if ends_by_itself:
             found["iterations"] = max(1, int(report["iterations"]))
+        found["light"] = max(0.0, float(report["light"]))
         return found
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
-        self.options.update(found)
+        self._light = found.get("light")
+        self.options.update({name: value for name, value in found.items() if name != "light"})
         if "iterations" in found:
             self.options.pop("stop", None)
 
@@ -387,9 +401,12 @@ class Deconvolution(Operation):
     def _deconvolved(self, deconvolver: Deconvolver, samples: BlockSamples) -> tuple[np.ndarray, bool]:
         """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
         estimate = self._plans.array(samples.values.shape, np.float32 if self._is_converted else self.dtype)
+        # The mean light of a block would be another start than that of its neighbors.
+        has_own = self._light is None or bool(self.options.get("coarse_start"))
+        start = None if has_own else np.full(samples.values.shape, self._light, np.float32)
         try:
             with without_warnings():  # pixels of halos would count several times
-                deconvolver(samples.values, out=estimate)
+                deconvolver(samples.values, out=estimate, start=start)
             return estimate, False
         except BadData:
             nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
@@ -398,7 +415,7 @@ class Deconvolution(Operation):
             if self.nan == "error":
                 raise nonfinite_error from None
         with without_warnings():
-            deconvolver(samples.with_zeros().values, out=estimate)
+            deconvolver(samples.with_zeros().values, out=estimate, start=start)
         return estimate, True
 
 

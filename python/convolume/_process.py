@@ -29,14 +29,15 @@ from ._options import Boundary, ImageNan, defaults_of, with_keywords
 from ._output_names import check_target
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
-from ._process_request import CheckedRequest, checked_request, set_estimates
+from ._process_request import CheckedRequest, checked_request, set_estimates, sources_of
 from ._run import Resources
+from ._views import View
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
 from ._zarr_target import ZarrTarget
 
-Op = Literal["convolve", "deconvolve", "deskew"] | Callable[[np.ndarray], Any]
+Op = Literal["convolve", "deconvolve", "deskew", "fuse"] | Callable[[np.ndarray], Any]
 
 MOST_FAILURES = 10
 """Number of failed blocks in a row after which a run ends. Blocks with damaged samples do not count."""
@@ -85,6 +86,8 @@ class _ShownKeywords(_SettledKeywords, RunKeywords, total=False):
 class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=False):
     """Keywords of :func:`process`, with the options of all operations."""
 
+    views: Sequence[View]
+    shape: Sequence[int] | None
     angle: float
     step: Length
     pixel: Length | None
@@ -110,7 +113,8 @@ _RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=Fals
 
 
 @with_keywords(_ShownKeywords, {**DEFAULTS, **_RUN_DEFAULTS}, takes_others=True)
-def process(source: Path | Image, target: Path, op: Op, **options: Unpack[ProcessKeywords]) -> ProcessReport:
+def process(source: Path | Image | Sequence[Any], target: Path, op: Op,
+            **options: Unpack[ProcessKeywords]) -> ProcessReport:
     """Applies an operation to an image of any size, block by block, and writes OME-Zarr.
 
     A block is computed by one task. It consists of whole shards of the target, which no other task writes. A shard
@@ -121,10 +125,10 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
     ----------
     source : str, path or Image
         A source of :func:`open`, also a URL; or an :class:`Image` or array in memory, unless `client` or `dask` is
-        given.
+        given. For "fuse" a list of these, one for each view.
     target : str or path
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
-    op : {"convolve", "deconvolve", "deskew"} or callable
+    op : {"convolve", "deconvolve", "deskew", "fuse"} or callable
         Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it. It is
         also told `channel`, `time` and `place`, the index (z, y, x) in the image of the block's first sample without
         the halo, if it has parameters of these names without a default, or behind a ``*``.
@@ -134,7 +138,7 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
         "GFP": "b.tif"}`` has them by channel, by number or name.
     halo : (z, y, x), optional
         Numbers of samples around a block that are read and computed with it. "convolve" takes the exact halo of its
-        kernel. "deconvolve" takes the PSF's extents by default.
+        kernel. "deconvolve" and "fuse" take the PSF's extents by default.
     block : (z, y, x) or "auto"
         Extents of a block, in whole shards. "auto" takes larger blocks, within the memory limits, while they reduce the
         share of the halo.
@@ -165,7 +169,9 @@ def process(source: Path | Image, target: Path, op: Op, **options: Unpack[Proces
         Function that is called with a line of text for each block. True writes these lines to standard error.
     **options
         Options of the operation. For "deskew": those of :func:`deskew`, of which angle and step are required. The
-        result has other extents than the image, and `mask` and `block` are in its voxels. For "convolve": boundary,
+        result has other extents than the image, and `mask` and `block` are in its voxels. For "fuse": views, which are
+        required, shape and the options of :class:`ViewDeconvolver`; levels of the views that are not given, and the
+        number of iterations, are estimated once. For "convolve": boundary,
         cval, origin and normalize of :class:`Convolver`. For
         "deconvolve": those of :class:`Deconvolver`, with acceleration "none" by default, as its steps would differ
         between blocks. Background, offset and the number of iterations are estimated once, for all blocks, if they
@@ -219,16 +225,17 @@ def settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
+def run_process(source: Path | Image | Sequence[Any], target: Path, settings: Mapping[str, Any],
                 **run: Unpack[RunKeywords]) -> ProcessReport:
     """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It warns of
     no clamped values, which the report has."""
     client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
     overwrite = run.get("overwrite", False)
     location = Location.of(target)
-    check_target(source, target, settings["kernel"], settings["mask"])
-    if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
-        raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
+    for one in sources_of(source, settings["op"]):
+        check_target(one, target, settings["kernel"], settings["mask"])
+        if (client is not None or dask is not None) and not isinstance(one, (str, os.PathLike)):
+            raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
     with errors_name(str(location)), ExitStack() as stack:
         sharing, patience = 1, 600.0
         if client is None and dask is not None:

@@ -4,7 +4,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ._files import Path
 from ._image import Image
 from ._output_names import check_target
 from ._process import Op, settings_of
-from ._process_request import checked_request
+from ._process_request import checked_request, sources_of
 from ._zarr_store import Location
 from ._zarr_target import ZarrTarget
 
@@ -78,7 +78,7 @@ def _rate(rate: float | None) -> str:
 
 
 @names_wrong_types
-def plan_process(source: Path | Image, target: Path, op: Op, *, measure: bool = True,
+def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, measure: bool = True,
                  **settings: Any) -> ProcessPlan:
     """Predicts blocks, bytes and time of :func:`process` with the same arguments.
 
@@ -101,7 +101,8 @@ def plan_process(source: Path | Image, target: Path, op: Op, *, measure: bool = 
     """
     location = Location.of(target)
     checked = settings_of(op, settings)
-    check_target(source, target, checked["kernel"], checked["mask"])
+    for one in sources_of(source, op):
+        check_target(one, target, checked["kernel"], checked["mask"])
     request = checked_request(source, location, checked, None, 1, None)
     job = request.job
     blocks, operation = job.blocks(), job.operation

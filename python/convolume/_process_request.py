@@ -3,15 +3,13 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from . import _core
 from ._argument_types import shown
-from ._block_samples import BlockSamples, read_box
+from ._block_samples import brightest_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
 from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
@@ -22,13 +20,14 @@ from ._files import open as open_image
 from ._image import Image
 from ._labels import sizes_of, voxels_of
 from ._manifest import hash_of_request
-from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
+from ._operations import Convolution, Deconvolution, Function, Operation
 from ._psf import prepared_kernel, warn_of_unknown_voxels
 from ._run import byte_size, gpu_devices, parse_device
+from ._view_blocks import Fusion
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
-_STATE_PLANES = 8  # number of planes whose hash stands for the content of an image in memory
+_OPERATIONS = "convolve, deconvolve, deskew or fuse"
 _SHARE_OF_A_GPU = 0.9  # share of a GPU's free memory that a block may take
 
 
@@ -63,8 +62,20 @@ def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
     return Source(name, settings["axes"], settings["image"], settings["level"], settings["missing"])
 
 
-def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
+def sources_of(source: Any, op: Any) -> list[Any]:
+    """Returns the images of a run: those of all views for "fuse", else one."""
+    if op != "fuse":
+        return [source]
+    if not isinstance(source, list | tuple) or not source:
+        raise InvalidArgument("fuse takes a list of images, one for each view: give [first, second]")
+    return list(source)
+
+
+def _operation_of(settings: Mapping[str, Any], image: Image, sources: list[Source]) -> Operation:
     """Returns the operation, or those of the channels if there are kernels for each."""
+    if settings["op"] == "fuse":
+        _refuse(settings, ("kernel",))
+        return Fusion(sources, halo=settings["halo"], dtype=settings["dtype"], **settings["options"])
     takes_kernel = isinstance(settings["op"], str) and settings["op"] in ("convolve", "deconvolve")
     if not takes_kernel or not are_several(settings["kernel"]):
         return _operation_with(settings["kernel"], settings, image)
@@ -72,10 +83,16 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
     return ChannelOperations([_operation_with(kernel, settings, image) for kernel in kernels])
 
 
+def _refuse(settings: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if settings[name] is not None:
+            raise InvalidArgument(f"{settings['op']} takes no {name}: leave it out")
+
+
 def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> Operation:
     op, options = settings["op"], dict(settings["options"])
     if not isinstance(op, str) and not callable(op):
-        raise WrongType(f"op is {shown(op)}: choose convolve, deconvolve or deskew, or give a function")
+        raise WrongType(f"op is {shown(op)}: choose {_OPERATIONS}, or give a function")
     if op in ("convolve", "deconvolve"):
         if kernel is None:
             raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
@@ -98,9 +115,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         if op == "deconvolve":
             return Deconvolution(kernel, halo=settings["halo"], dtype=settings["dtype"], **options)
         if op == "deskew":
-            for name, value in (("kernel", kernel), ("halo", settings["halo"])):
-                if value is not None:
-                    raise InvalidArgument(f"deskew takes no {name}: leave it out")
+            _refuse(settings, ("kernel", "halo"))
             return Deskewing(image, dtype=settings["dtype"], **options)
         if callable(op):
             return Function(op, image.dtype, halo=settings["halo"], dtype=settings["dtype"], **options)
@@ -110,7 +125,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         named = re.search(r"argument '([^']*)'", str(error))
         name = named.group(1) if named else str(error)
         raise InvalidArgument(f"the operation has no option '{name}'") from None
-    raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve or deskew, or give a function")
+    raise InvalidArgument(f"there is no operation '{op}': choose {_OPERATIONS}, or give a function")
 
 
 def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bool) -> list[Mapping[str, Any]]:
@@ -137,7 +152,7 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bo
     return [{**run, "device": device}]
 
 
-def checked_request(source: Path | Image, location: Location, settings: Mapping[str, Any],
+def checked_request(source: Path | Image | Sequence[Any], location: Location, settings: Mapping[str, Any],
                     before: Mapping[str, Any] | None, sharing: int, found: dict[str, Any] | None,
                     on_cluster: bool = False) -> CheckedRequest:
     """Checks the arguments of a run, and sets those that the caller leaves open.
@@ -145,11 +160,13 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     `before` is the request of an earlier run of the target, whose values are taken, and `found` has its estimates. Both
     are None for a new target.
     """
-    opened = _source_of(source, settings)
+    sources = [_source_of(one, settings) for one in sources_of(source, settings["op"])]
+    for one in sources:
+        if one.image is None:
+            warn_of_notes(one.open(), one.path)
+    opened = sources[0]
     image = opened.open()
-    if opened.image is None:
-        warn_of_notes(image, opened.path)
-    operation = _operation_of(settings, image)
+    operation = _operation_of(settings, image, sources)
     limit = _core.host_limit_bytes(byte_size(settings["max_host_mem"])) // sharing
     lanes = _lanes(settings, limit // 2, sharing, on_cluster)
     operation.run_on(lanes[0])
@@ -183,7 +200,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     request = {
         "source": {"path": opened.path, "level": opened.level, "image": settings["image"],
                    "axes": image.axes, "shape": list(image.shape),
-                   "type": image.dtype.name, "missing": opened.missing, "state": _fingerprint_of(opened)},
+                   "type": image.dtype.name, "missing": opened.missing, "state": opened.fingerprint()},
         "operation": operation.facts(),
         "target": {"type": operation.dtype.name, "zarr_format": layout.zarr_format, "chunks": list(target.chunks),
                    "shards": list(target.shards), "compression": layout.compression,
@@ -194,7 +211,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     checked = CheckedRequest(job, request, {}, lanes)
     if operation.needs_estimates():
         if found is None:
-            found = operation.find_estimates(lambda channel: _brightest_box(image, channel))
+            found = operation.find_estimates(lambda channel: brightest_box(image, channel))
         set_estimates(checked, found)
     return checked
 
@@ -252,38 +269,3 @@ def set_estimates(request: CheckedRequest, found: Mapping[str, Any]) -> None:
     request.found = dict(found)
     if found:
         request.job.operation.set_estimates(found)
-
-
-def _fingerprint_of(source: Source) -> str | None:
-    """Returns a text that changes with the content of a source: size and time of a file, a hash of the metadata of
-    Zarr, or a hash of some planes of an image in memory."""
-    if source.image is not None and not hasattr(source.image._reader, "document"):
-        image = source.image
-        depth, height, width = image._metadata.shape
-        planes = sorted({depth * i // _STATE_PLANES for i in range(_STATE_PLANES)})
-        return hash_of(np.stack([read_box(image, 0, 0, [slice(z, z + 1), slice(0, height), slice(0, width)])
-                                 for z in planes]))
-    path = source.path.partition(":/")[0] if not os.path.exists(source.path) else source.path
-    if os.path.isfile(path):
-        facts = os.stat(path)
-        return f"{facts.st_size} bytes of {facts.st_mtime_ns}"
-    node = getattr(source.open()._reader, "document", None)
-    return None if node is None else hash_of_request(node)
-
-
-def _brightest_box(image: Image, channel: int) -> BlockSamples:
-    """Returns the brightest of eight boxes of the image, from which values for all blocks are estimated."""
-    shape = image._metadata.shape
-    size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
-    best, light = None, -np.inf
-    for place in np.ndindex(2, 2, 2):
-        begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
-        box = [slice(b, b + s) for b, s in zip(begin, size)]
-        values = read_box(image, 0, channel, box)
-        finite = np.isfinite(values)
-        mean = float(np.sum(values, dtype=np.float64, where=finite)) / max(1, int(np.count_nonzero(finite)))
-        if mean > light:
-            inside = slice(0, size[0]), slice(0, size[1]), slice(0, size[2])
-            best, light = BlockSamples(values, inside, [np.arange(one.start, one.stop) for one in box]), mean
-    assert best is not None
-    return best

@@ -73,7 +73,7 @@ def _number(value: Any, name: str) -> float:
         raise WrongType(f"{name} of a view is {shown(value)}: give a number") from None
 
 
-def _matrix_of(transform: Any, dimensions: int) -> tuple[list[list[float]], list[float]]:
+def matrix_of(transform: Any, dimensions: int) -> tuple[list[list[float]], list[float]]:
     """Returns the matrix and the offset along z, y and x of a transform of some dimensions."""
     if transform is None:
         return np.eye(3).tolist(), [0.0, 0.0, 0.0]
@@ -133,7 +133,7 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
     if mask is not None and mask.shape != shape:
         raise InvalidArgument(f"the mask of a view has the shape {mask.shape} and its image {shape}: both must be "
                               "equal")
-    made = _core.View(triple_of(shape), psfs, centers, positions, *_matrix_of(view.transform, dimensions),
+    made = _core.View(triple_of(shape), psfs, centers, positions, *matrix_of(view.transform, dimensions),
                       None if mask is None else mask.reshape(triple_of(shape)))
     made.edges = boundary_name(edges)
     background, offset = (None if isinstance(one, str) and one == "auto" else _number(one, name)
@@ -185,7 +185,7 @@ def voxel_transform(transform: Any, *, spacing: Sequence[float], to_spacing: Seq
     >>> convolume.voxel_transform(moved_by_1_um, spacing=(0.5, 0.1, 0.1), to_spacing=(0.2, 0.2, 0.2)).tolist()
     [[2.5, 0.0, 0.0, 5.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0]]
     """
-    matrix, offset = _matrix_of(transform, 3)
+    matrix, offset = matrix_of(transform, 3)
     for name, edges in (("spacing", spacing), ("to_spacing", to_spacing)):
         if len(edges) != 3 or not all(0 < float(one) < float("inf") for one in edges):
             raise InvalidArgument(f"{name} is {tuple(edges)}: give three lengths above 0")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of several views in blocks, against the deconvolution of the whole views."""
+
+import json
+
+import numpy as np
+import pytest
+
+import convolume
+
+pytest.importorskip("tensorstore")
+
+SHAPE = (24, 40, 36)
+GRID = {"chunks": (8, 20, 18), "shards": (8, 20, 18), "block": (16, 20, 18), "device": "cpu"}
+PSF = np.exp(-0.5 * (np.arange(-4, 5)[:, None, None] / 2.0)**2 - 0.5 * (np.arange(-2, 3)[:, None] / 0.8)**2
+             - 0.5 * (np.arange(-2, 3) / 0.8)**2)
+
+
+def turned(angle, shape=SHAPE):
+    """Returns the map that turns a view around the middle, about x."""
+    middle = (np.array(shape) - 1) / 2
+    matrix = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+    return np.column_stack([matrix, middle - matrix @ middle])
+
+
+@pytest.fixture
+def views(random):
+    mask = np.ones(SHAPE, np.float32)
+    mask[:, 10:12, 5:9] = 0
+    field = [PSF, np.roll(PSF, 0), PSF.transpose(0, 2, 1) ** 1.5]
+    return [convolume.View(PSF, border=3), convolume.View(PSF, turned(0.5), border=2, mask=mask, light=0.8),
+            convolume.View(field, turned(-0.4), positions=[(12, 4, 18), (12, 20, 18), (12, 36, 18)])]
+
+
+@pytest.fixture
+def images(random, views):
+    thing = np.zeros(SHAPE, np.float32)
+    thing[tuple(random.integers(4, n - 4, 30) for n in SHAPE)] = random.uniform(2000, 9000, 30)
+    thing[:, :18] *= 0.02  # blocks differ much in their light
+    recorded = convolume.ForwardModel(views, [SHAPE] * 3, device="cpu")(thing)
+    return [random.poisson(view.light * np.maximum(image, 0) + 30).astype(np.float32)
+            for view, image in zip(views, recorded)]
+
+
+def known(views):
+    return [convolume.View(one.psf, one.transform, one.positions, one.mask, 30, 0, 1, one.light, one.border)
+            for one in views]
+
+
+@pytest.mark.parametrize("method", ["rl", "shb"])
+def test_blocks_are_those_of_the_whole(tmp_path, views, images, method):
+    report = convolume.process(images, tmp_path / "b.zarr", "fuse", views=known(views), method=method, iterations=12,
+                               halo=(12, 14, 12), **GRID)
+    whole = convolume.ViewDeconvolver(known(views), [SHAPE] * 3, method=method, iterations=12, acceleration="none",
+                                      device="cpu")(images)
+    result = np.asarray(convolume.open(tmp_path / "b.zarr"))
+    assert report.blocks == 8 and report.finished and report.bytes_read > 3 * result.nbytes
+    assert np.abs(result - whole).max() < 5e-4 * whole.max()
+    alone = convolume.process(images[:1], tmp_path / "a.zarr", "fuse", views=known(views)[:1], iterations=12, **GRID)
+    assert alone.done == 8
+    assert np.abs(np.asarray(convolume.open(tmp_path / "a.zarr")) - whole).max() > 0.05 * whole.max()
+
+
+def test_levels_are_those_of_all_blocks(tmp_path, views, images):
+    for number, image in enumerate(images):
+        convolume.save(tmp_path / f"{number}.zarr", image, spacing=(0.3, 0.3, 0.3), levels=1)
+    sources = [tmp_path / f"{number}.zarr" for number in range(3)]
+    convolume.process(sources, tmp_path / "b.zarr", "fuse", views=views, **GRID)
+    found = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())["found"]
+    restore = convolume.ViewDeconvolver(views, [SHAPE] * 3, acceleration="none", device="cpu", spacing=(0.3, 0.3, 0.3))
+    whole = restore(images)
+    assert found["iterations"] == restore.reports[0]["iterations"]
+    for of_view, report in zip(found["views"], restore.reports):
+        assert all(of_view[name] == pytest.approx(report[name]) for name in ("background", "offset", "gain"))
+    result = convolume.open(tmp_path / "b.zarr")
+    assert np.abs(np.asarray(result) - whole).max() < 0.02 * whole.max()
+    assert result.spacing == (0.3, 0.3, 0.3)
+    before = convolume.process_status(tmp_path / "b.zarr")
+    again = convolume.process(sources, tmp_path / "b.zarr", "fuse", views=views, resume=True, **GRID)
+    assert before["done"] == again.complete_before == 8
+    with pytest.raises(ValueError, match="border"):
+        convolume.process(sources, tmp_path / "b.zarr", "fuse", resume=True, **GRID,
+                          views=[convolume.View(PSF, border=4), *views[1:]])
+
+
+def test_a_result_of_other_extents(tmp_path, images):
+    """The second view lies beside the first, and some blocks have none."""
+    beside = np.column_stack([np.eye(3), [0, 0, 30]])
+    views = [convolume.View(PSF, np.eye(4), background=30, gain=1, offset=0),
+             convolume.View(PSF, beside, background=30, gain=1, offset=0)]
+    shape = (24, 40, 90)
+    convolume.process(images[:2], tmp_path / "b.zarr", "fuse", views=views, shape=shape, iterations=5, dtype="uint16",
+                      halo=(9, 5, 5), **GRID | {"chunks": (8, 20, 9), "shards": (8, 20, 9), "block": (24, 20, 9)})
+    light = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())["found"]["light"]
+    restore = convolume.ViewDeconvolver(views, [SHAPE] * 2, shape=shape, iterations=5, acceleration="none",
+                                        device="cpu")
+    whole = restore(images[:2], start=np.full(shape, light))
+    result = np.asarray(convolume.open(tmp_path / "b.zarr"))
+    assert result.shape == shape and result.dtype == np.uint16
+    seen = np.s_[:, :, :66]
+    assert np.abs(result[seen] - np.clip(np.rint(whole[seen]), 0, 65535)).max() <= 1 + 1e-3 * whole.max()
+    assert not result[:, :, 81:].any()
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"views": None}, "fuse needs what is known of each view"), ({"views": [PSF]}, "give convolume.View"),
+    ({"views": [convolume.View(PSF)] * 2}, "1 images and 2 views"), ({"kernel": PSF}, "fuse takes no kernel"),
+    ({"views": [convolume.View(PSF[0])]}, "three dimensions"), ({"iteration": 5}, "no option 'iteration'"),
+    ({"saturation": "auto"}, "could find other pixels")])
+def test_mistakes_are_told(tmp_path, images, options, message):
+    with pytest.raises(ValueError, match=message):
+        convolume.process(images[:1], tmp_path / "b.zarr", "fuse",
+                          **{"views": [convolume.View(PSF)], "iterations": 2, **GRID} | options)
+
+
+def test_images_are_a_list(tmp_path, images):
+    with pytest.raises(ValueError, match="list of images"):
+        convolume.process(images[0], tmp_path / "b.zarr", "fuse", views=[convolume.View(PSF)])
+    images[0][3, 4, 5] = np.nan
+    with pytest.raises(convolume.BlocksFailed, match="t,c,z,y,x = 0,0,3,4,5"):
+        convolume.process(images[:1], tmp_path / "b.zarr", "fuse", iterations=2, **GRID,
+                          views=[convolume.View(PSF, background=30, offset=0, gain=1)])
+    convolume.process(images[:1], tmp_path / "b.zarr", "fuse", iterations=2, nan="missing", overwrite=True, **GRID,
+                      views=[convolume.View(PSF, background=30, offset=0, gain=1)])
+    assert np.isfinite(np.asarray(convolume.open(tmp_path / "b.zarr"))).all()
