@@ -4,7 +4,7 @@
 
     bench/comparison_page.py bench/results/compare_*.json -o docs/performance/comparison.md
 
-REPORTS are the report.json of several machines, or of one machine with one GPU and with several.
+REPORTS are those of several machines, or of one machine with one GPU and with several.
 """
 
 import argparse

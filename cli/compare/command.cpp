@@ -2,9 +2,7 @@
 #include "cli/compare/command.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <iostream>
@@ -12,8 +10,8 @@
 
 #include "cli/app.hpp"
 #include "cli/compare/measurement.hpp"
-#include "cli/compare/report.hpp"
 #include "cli/compare/runner.hpp"
+#include "cli/compare/table.hpp"
 #include "cli/doctor/machine.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/run/errors.hpp"
@@ -31,15 +29,8 @@ using Json = nlohmann::ordered_json;
 /// Problems to compare ways on: from files, or the random problems of a sweep.
 struct CompareInputs {
     std::vector<Problem> problems;
-    Json identity;  ///< checksums or sizes of the data, and options of the result
     std::vector<std::string> warnings;  ///< warnings about the files
 };
-
-Json data_json(const Volume& volume) {
-    return {{"shape", to_string(volume.shape(), "x")},
-            {"type", to_string(volume.type())},
-            {"checksum", checksum(volume)}};
-}
 
 StackFormat format_of(const Volume& volume) {
     return {volume.shape(), volume.type()};
@@ -93,9 +84,6 @@ void read_files(const ImageCompareRequest& request, Options& options, index_t li
     KernelFile kernel =
         load_kernel(request.kernel, reader->metadata(), request.kernel_options, unused);
     options.center = kernel.explicit_center();
-    inputs.identity["image"] = data_json(image);
-    inputs.identity["kernel"] = data_json(kernel.values);
-    inputs.identity["kernel center"] = to_string(options.center);
     for (const auto& [path, notes] : {std::pair(&request.image, &reader->metadata().notes),
                                       {&request.kernel, &kernel.metadata.notes}})
         for (const std::string& note : *notes)
@@ -114,10 +102,7 @@ void read_files(const SignalCompareRequest& request, index_t limit_bytes, Compar
     if (request.taps > 0) filter_options.raw_samples = request.taps;
     Timeline unused;
     std::vector<StackFormat> filters;
-    inputs.identity["signal"] = data_json(volumes.front());
-    inputs.identity["filters"] = Json::array();
     for (FilterFile& file : read_filters(request.filter_files, filter_options, unused)) {
-        inputs.identity["filters"].push_back(data_json(file.taps));
         filters.push_back(format_of(file.taps));
         volumes.push_back(std::move(file.taps));
     }
@@ -141,15 +126,7 @@ CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes)
             return pair_of(synthetic_image(image, seed), synthetic_kernel(kernel, seed + 1));
         };
     }
-    if (request.sizes.empty())
-        read_files(request, options, limit_bytes, inputs);
-    else
-        inputs.identity = {
-            {"sizes", request.sizes}, {"kernel size", request.kernel_size}, {"seed", request.seed}};
-    inputs.identity["convolution"] = {{"mode", to_string(options.mode)},
-                                      {"boundary", to_string(options.boundary)},
-                                      {"normalize", to_string(options.normalization)},
-                                      {"nan", to_string(options.nan)}};
+    if (request.sizes.empty()) read_files(request, options, limit_bytes, inputs);
     return inputs;
 }
 
@@ -166,17 +143,7 @@ CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes
             return pair_of(synthetic_rows(1, size, seed), synthetic_rows(filters, taps, seed + 1));
         };
     }
-    if (request.sizes.empty())
-        read_files(request, limit_bytes, inputs);
-    else
-        inputs.identity = {{"sizes", request.sizes},
-                           {"filters", request.filters},
-                           {"taps", taps},
-                           {"seed", request.seed}};
-    inputs.identity["filtering"] = {
-        {"mode", to_string(options.mode)},
-        {"origin", message(static_cast<int>(options.origin.kind), ':', options.origin.index)},
-        {"nan", to_string(options.nan)}};
+    if (request.sizes.empty()) read_files(request, limit_bytes, inputs);
     return inputs;
 }
 
@@ -213,22 +180,6 @@ std::vector<std::string> default_devices() {
     return devices;
 }
 
-Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
-    std::vector<std::string> fft;
-    for (const FftLibrary library : lists.fft) fft.emplace_back(to_string(library));
-    return {{"devices", lists.devices},
-            {"methods", lists.methods},
-            {"parts", lists.parts},
-            {"segments", lists.segments},
-            {"precision", lists.precisions},
-            {"threads", lists.threads},
-            {"fft", fft},
-            {"repeats", request.repeats},
-            {"time-limit", request.time_limit_s},
-            {"reference", request.reference},
-            {"max-host-mem", request.max_host_bytes.value_or(0)}};
-}
-
 void print(const CompareRequest& request, const Json& report) {
     if (request.run.json) return write_stdout(dump(report));
     if (request.run.verbosity == Verbosity::quiet) return;
@@ -245,20 +196,17 @@ void print(const CompareRequest& request, const Json& report) {
     write_stdout(text);
 }
 
-[[noreturn]] void end_interrupted(const ReportFolder& folder, const Json& report) {
-    if (!has_measurements(report)) throw Cancelled("interrupted; nothing was written");
-    folder.save_all(report);
-    const int finished = finished_ways(report);
-    throw Interrupted(message(
-        "interrupted; \"", folder.path(), "\" has a report of what was measured (", finished,
-        finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
+/// Returns true if any way was measured.
+bool has_measurements(const Json& report) {
+    const Json& problems = report.at("problems");
+    return std::any_of(problems.begin(), problems.end(),
+                       [](const Json& problem) { return !problem.at("ways").empty(); });
 }
 
 /// Throws if nothing was measured, or if an error is above the requested limit.
-void check_measurements(const CompareRequest& request, const ReportFolder& folder,
-                        const Json& report) {
+void check_measurements(const CompareRequest& request, const Json& report) {
     if (!has_measurements(report))
-        throw Unavailable(message("no way could be measured; \"", folder.path(),
+        throw Unavailable(message("no way could be measured; \"", request.output,
                                   "\" has the reasons, and --devices and --methods choose others"));
     if (!request.most_error) return;
     std::string worst;
@@ -280,47 +228,32 @@ void check_measurements(const CompareRequest& request, const ReportFolder& folde
         throw ErrorTooLarge(
             message("the relative L∞ error of ", worst, " is ", format_number(largest, 3),
                     ", above the ", format_number(*request.most_error),
-                    " of --fail-if-error-above; \"", folder.path(), "\" has the report"));
+                    " of --fail-if-error-above; \"", request.output, "\" has the report"));
 }
 
+/// Measures all ways on the inputs of `request`, of which `files` are the names.
 template <class Request>
-void compare_ways(const Request& request, const char* kind, const char* unit) {
+void compare_ways(const Request& request, const char* unit, std::vector<std::string> files) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
-    const ReportFolder folder(request.output, request.overwrite, request.resume);
+    check_outputs({{request.output}, std::move(files), request.overwrite});
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     const CompareInputs inputs = inputs_of(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
     WayOptionLists lists = request.option_lists;
     if (lists.devices.empty()) lists.devices = default_devices();
-    const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};
-    const Json machine = machine_json(use_gpus);
-    Json identity{{"version", version},
-                  {"kind", kind},
-                  {"processor", machine.at("processor")},
-                  {"threads", machine.at("threads")}};
-    identity.update(inputs.identity);
-    identity["options"] = options_json(request, lists);
-
-    Json report;
-    if (auto before = folder.report_to_resume(identity)) {
-        report = std::move(*before);
-        console.fact("resume", message(finished_ways(report), " ways are finished in \"",
-                                       folder.path(), '"'));
-    } else {
-        report = {{"convolume", software_name()},
-                  {"format", comparison_format},
-                  {"date", utc_now()},
-                  {"command", command_line()},
-                  {"finished", false},
-                  {"repeats", request.repeats},
-                  {"unit", unit},
-                  {"machine", machine},
-                  {"identity", identity},
-                  {"problems", Json::array()}};
-    }
+    Json report{{"convolume", software_name()},
+                {"format", "convolume comparison 1"},
+                {"date", utc_now()},
+                {"command", command_line()},
+                {"finished", false},
+                {"repeats", request.repeats},
+                {"unit", unit},
+                {"machine", machine_json(lists.devices != std::vector<std::string>{"cpu"})},
+                {"problems", Json::array()}};
+    const auto write = [&] { io::write_whole_file(request.output, dump(report)); };
     const auto save = [&] {
-        if (has_measurements(report)) folder.save_data(report);
+        if (has_measurements(report)) write();
     };
     try {
         run_comparison(inputs.problems,
@@ -328,31 +261,27 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
                         request.reference},
                        report, console, save, interrupt.stop());
     } catch (const Cancelled&) {
-        end_interrupted(folder, report);
+        if (!has_measurements(report)) throw Cancelled("interrupted; nothing was written");
+        write();
+        throw Interrupted(
+            message("interrupted; \"", request.output, "\" has a report of what was measured"));
     }
-    folder.save_all(report);
+    write();
     print(request, report);
-    console.fact("report", folder.path() + "/report.json, report.md");
-    check_measurements(request, folder, report);
+    console.fact("report", request.output);
+    check_measurements(request, report);
 }
 
 }  // namespace
 
-std::string checksum(const Volume& volume) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto* const bytes = static_cast<const unsigned char*>(volume.view().data);
-    for (index_t i = 0; i < volume.bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-    return text.data();
-}
-
 void compare(const ImageCompareRequest& request) {
-    compare_ways(request, "images", "voxel");
+    compare_ways(request, "voxel", {request.image, request.kernel});
 }
 
 void compare(const SignalCompareRequest& request) {
-    compare_ways(request, "signals", "sample");
+    std::vector<std::string> files = request.filter_files;
+    files.push_back(request.signal);
+    compare_ways(request, "sample", std::move(files));
 }
 
 }  // namespace convolume::cli

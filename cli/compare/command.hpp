@@ -18,7 +18,7 @@ namespace convolume::cli {
 
 /// Members that the requests of both commands have.
 struct CompareRequest {
-    std::string output;           ///< folder of the report
+    std::string output;           ///< JSON file of the report
     WayOptionLists option_lists;  ///< options that are lists; without devices: CPU and GPUs
     std::vector<index_t> sizes;   ///< sizes of a sweep; empty: files are compared
     std::uint64_t seed = 1;
@@ -28,7 +28,6 @@ struct CompareRequest {
     std::string reference = "auto";    ///< "auto", "direct", "fft" or "none"
     std::optional<double> most_error;  ///< largest accepted relative L∞ error
     bool overwrite = false;
-    bool resume = false;
     RunOptions run;
 };
 
@@ -59,8 +58,5 @@ struct SignalCompareRequest : CompareRequest {
 
 void compare(const ImageCompareRequest& request);
 void compare(const SignalCompareRequest& request);
-
-/// Returns the FNV-1a hash of the samples, 64 bits in hexadecimal.
-std::string checksum(const Volume& volume);
 
 }  // namespace convolume::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Measures one turn of a way: its times, memory and transfers. Figures are JSON, as in report.json.
+// Measures one turn of a way: its times, memory and transfers. Figures are JSON, as in the report.
 
 #include <nlohmann/json.hpp>
 #include <stop_token>

@@ -91,18 +91,13 @@ void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) 
 
 void add_output(CLI::App& app, CompareRequest& request) {
     begin_group(app, groups::output);
-    add_value(app, "-o,--output", request.output, "REPORT_DIR",
-              "Folder of the report: report.md and report.json");
-    CLI::Option* overwrite =
-        app.add_flag("--overwrite", request.overwrite, "Replace a report that exists");
-    app.add_flag("--resume", request.resume,
-                 "Go on with an interrupted comparison of the same input and options")
-        ->excludes(overwrite);
+    add_value(app, "-o,--output", request.output, "REPORT", "JSON file of all figures");
+    app.add_flag("--overwrite", request.overwrite, "Replace a report that exists");
     add_json_option(app, request.run);
     add_verbosity_options(app, request.run, "Also print every turn");
 }
 
-/// Checks that either files or sizes are given, and a folder for the report.
+/// Checks that either files or sizes are given, and a file for the report.
 void check_request(const CompareRequest& request, bool no_files, bool all_files,
                    const char* files) {
     if (request.sizes.empty() && !all_files)
@@ -111,7 +106,7 @@ void check_request(const CompareRequest& request, bool no_files, bool all_files,
     if (!request.sizes.empty() && !no_files)
         throw InvalidArgument("both files and --sizes were given; leave out one of them");
     if (request.output.empty())
-        throw InvalidArgument("no folder was named for the report; give -o REPORT_DIR");
+        throw InvalidArgument("no file was named for the report; give -o report.json");
     if (request.most_error && request.reference == "none")
         throw InvalidArgument(
             "--fail-if-error-above needs a reference; leave out --reference none");
@@ -172,14 +167,15 @@ void add_compare_command(CLI::App& app, Action& action) {
                            "Measure time, memory and precision of devices and methods\n"
                            "convolume diff A B measures the difference of two images.");
     auto images = std::make_shared<ImageCompareRequest>();
-    set_examples(*command, {"convolume compare image.tif psf.tif -o report",
-                            "convolume compare --sizes 32,48 --devices cpu -o sweep"});
+    set_examples(*command, {"convolume compare image.tif psf.tif -o report.json",
+                            "convolume compare --sizes 32,48 --devices cpu -o sweep.json"});
     add_images(*command, *images);
     CLI::App* filter = command->add_subcommand(
         "filter", "Measure time, memory and precision of filters of 1D signals");
     auto signals = std::make_shared<SignalCompareRequest>();
-    set_examples(*filter, {"convolume compare filter signal.npy filters.npy -o filters",
-                           "convolume compare filter --sizes 4096,8192 --filters 4 -o signals"});
+    set_examples(*filter,
+                 {"convolume compare filter signal.npy filters.npy -o filters.json",
+                  "convolume compare filter --sizes 4096,8192 --filters 4 -o signals.json"});
     add_signals(*filter, *signals);
     filter->callback([signals, &action] {
         check_request(*signals, signals->signal.empty(),
@@ -191,7 +187,7 @@ void add_compare_command(CLI::App& app, Action& action) {
         if (command->got_subcommand(filter)) return;
         if (images->output.empty() && !images->image.empty() && !images->kernel.empty())
             throw InvalidArgument(
-                "no folder was named for the report on devices and methods; give -o REPORT_DIR, or "
+                "no file was named for the report on devices and methods; give -o report.json, or "
                 "measure the difference of two images with convolume diff A B, or draw them with "
                 "convolume preview A --after B");
         check_request(*images, images->image.empty(),

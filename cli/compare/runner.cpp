@@ -81,7 +81,7 @@ class KeptResults {
 /// Measures all ways on one problem.
 class ProblemRun {
   public:
-    /// `figures` are those of the problem, and `machine` those of the machine, in report.json.
+    /// `figures` are those of the problem, and `machine` those of the machine, in the report.
     ProblemRun(const Problem& problem, const RunnerSettings& settings, const Json& machine,
                Json& figures, const ProgressLine& progress, const std::stop_token& stop)
         : problem_(problem),
@@ -92,10 +92,6 @@ class ProblemRun {
           stop_(stop) {}
 
     void run(const std::function<void()>& save) {
-        if (is_finished()) return;
-        if (!figures_["ways"].empty())
-            figures_["pairs_note"] =
-                "the comparison was resumed: pairs of ways of different runs are missing";
         try {
             make_inputs();
         } catch (const OutOfMemory& error) {
@@ -124,17 +120,6 @@ class ProblemRun {
 
     const std::vector<Volume>& inputs() const {
         return problem_.make_inputs ? made_inputs_ : problem_.inputs;
-    }
-
-    bool has_turn(const Way& way, int turn) {
-        if (find_named(figures_["left_out"], way.name()) != nullptr) return true;
-        const Json* known = find_named(figures_["ways"], way.name());
-        return known != nullptr && static_cast<int>(known->at("turns").size()) >= turn;
-    }
-
-    bool is_finished() {
-        return std::all_of(settings_.ways.begin(), settings_.ways.end(),
-                           [this](const Way& way) { return has_turn(way, settings_.repeats); });
     }
 
     /// Divides the memory limit among the reference, the kept results, and the plan of each way.
@@ -177,7 +162,7 @@ class ProblemRun {
     }
 
     void run_turn_of(const Way& way, int turn, KeptResults& kept) {
-        if (has_turn(way, turn)) return;
+        if (find_named(figures_["left_out"], way.name()) != nullptr) return;
         progress_.show(message("turn ", turn, " of ", settings_.repeats, ", ", way.name()));
         if (stop_.stop_requested()) throw Cancelled("the comparison was stopped");
         Json* const known = find_named(figures_["ways"], way.name());
@@ -224,20 +209,6 @@ class ProblemRun {
     std::optional<Volume> reference_;
 };
 
-Json& figures_of(const Problem& problem, Json& report) {
-    Json& problems = report.at("problems");
-    if (Json* const known = find_named(problems, problem.name)) return *known;
-    problems.push_back({{"name", problem.name},
-                        {"size", problem.size},
-                        {"work", problem.work},
-                        {"reference", ""},
-                        {"ways", Json::array()},
-                        {"left_out", Json::array()},
-                        {"pairs", Json::array()},
-                        {"pairs_note", ""}});
-    return problems.back();
-}
-
 }  // namespace
 
 void run_comparison(const std::vector<Problem>& problems, const RunnerSettings& settings,
@@ -245,12 +216,19 @@ void run_comparison(const std::vector<Problem>& problems, const RunnerSettings& 
                     const std::stop_token& stop) {
     const ProgressLine progress(console);
     for (const Problem& problem : problems) {
-        Json& figures = figures_of(problem, report);
+        Json& figures = report.at("problems")
+                            .emplace_back(Json{{"name", problem.name},
+                                               {"size", problem.size},
+                                               {"work", problem.work},
+                                               {"reference", ""},
+                                               {"ways", Json::array()},
+                                               {"left_out", Json::array()},
+                                               {"pairs", Json::array()},
+                                               {"pairs_note", ""}});
         progress.clear();
         console.fact("problem", problem.name);
         ProblemRun(problem, settings, report.at("machine"), figures, progress, stop).run(save);
         progress.clear();
-        save();
     }
     report["finished"] = true;
 }

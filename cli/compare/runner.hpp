@@ -22,9 +22,9 @@ struct RunnerSettings {
     std::string reference;  ///< value of --reference
 };
 
-/// Measures everything that `report`, the content of report.json, does not have yet, and adds it
-/// there. Prints progress. Calls `save` when every way had another turn, and after each problem.
-/// Throws Cancelled if `stop` was requested; `report` then has the measurements until then.
+/// Measures all ways on each problem, and adds their figures to "problems" in `report`. Prints
+/// progress. Calls `save` when every way had another turn. Throws Cancelled if `stop` was
+/// requested; `report` then has the measurements until then.
 void run_comparison(const std::vector<Problem>& problems, const RunnerSettings& settings,
                     nlohmann::ordered_json& report, const Console& console,
                     const std::function<void()>& save, const std::stop_token& stop);

@@ -4,8 +4,10 @@
 import doctest
 import importlib
 import logging
+import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,21 +41,26 @@ def test_everything_public_is_in_the_reference():
     assert sorted(re.findall(r"^### `(\w+)`$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
 
 
+COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
 BLOCK = re.compile(r"^(?:<!-- from examples/python/(\S+)\.py -->\n)?```python\n(.*?)^```", re.M | re.S)
 GALLERY = DOCS / "gallery.md"
 PROGRAMS = BLOCK.findall(GALLERY.read_text(encoding="utf-8")) if GALLERY.exists() else []
 GUIDES = ["everyday", "field-psf", "light-sheet", "several-views"]  # guides whose code is Python
 PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / "guides" / f"{name}.md" for name in GUIDES),
-         Path(__file__).parents[2] / "README.md"]
+         DOCS.parent / "commands" / "compare.md", Path(__file__).parents[2] / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch, caplog):
     """The Python code of a page runs from its first line to its last, and sessions print what they show. Programs that
     are quoted from examples/python run on their own, in the test of the gallery. The test ends where a page imports
-    PyTorch or JAX, if that is not installed."""
+    PyTorch, JAX or Matplotlib, if that is not installed."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
+    if COMMAND:
+        monkeypatch.setenv("PATH", str(Path(COMMAND).parent), prepend=os.pathsep)
+    elif page.stem == "compare":
+        pytest.skip("the page runs the command, which was not found")
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.WARNING, "convolume")  # restores the level after the test; pages may change it
     names = {}
@@ -71,7 +78,7 @@ def test_pages(page, tmp_path, monkeypatch, caplog):
             try:
                 exec(compile(block, str(page), "exec"), names)
             except ModuleNotFoundError as error:
-                if error.name not in ("jax", "torch"):
+                if error.name not in ("jax", "torch", "matplotlib"):
                     raise
                 pytest.skip(f"from block {number} on, as {error.name} is not installed")
 

@@ -56,8 +56,8 @@ def compare_figures(name, errors, result, reference):
     check(abs(there - want["delta"]) <= 1e-6 * want["delta"], name, "worst voxel", (z, y, x))
 
 
-def ways_of(folder):
-    with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+def ways_of(file_name):
+    with open(file_name, encoding="utf-8") as file:
         report = json.load(file)
     return {way["name"]: way for way in report["problems"][0]["ways"]}, report["problems"][0]
 
@@ -68,9 +68,9 @@ with tempfile.TemporaryDirectory() as folder:
     kernel = rng.random((5, 7, 9)).astype(np.float32)
     np.save("image.npy", image)
     np.save("kernel.npy", kernel)
-    run("compare", "image.npy", "kernel.npy", "-o", "images", "--devices", "cpu", "--methods",
+    run("compare", "image.npy", "kernel.npy", "-o", "images.json", "--devices", "cpu", "--methods",
         "in-core,direct", "--repeats", "1", "--threads", "1")
-    ways, problem = ways_of("images")
+    ways, problem = ways_of("images.json")
     # Mode "same" around the tap k/2; the kernel's sum is 1.
     full = signal.convolve(image.astype(np.float64), kernel.astype(np.float64) / kernel.sum(dtype=np.float64),
                            method="direct")
@@ -93,9 +93,9 @@ with tempfile.TemporaryDirectory() as folder:
     bank = rng.standard_normal((3, 33)).astype(np.float32)
     np.save("signal.npy", samples)
     np.save("bank.npy", bank)
-    run("compare", "filter", "signal.npy", "bank.npy", "-o", "signals", "--devices", "cpu",
+    run("compare", "filter", "signal.npy", "bank.npy", "-o", "signals.json", "--devices", "cpu",
         "--methods", "overlap-save", "--segments", "256", "--repeats", "1", "--threads", "1")
-    ways, _ = ways_of("signals")
+    ways, _ = ways_of("signals.json")
     run("filter", "signal.npy", "bank.npy", "-o", "filtered.npy", "--device", "cpu", "--method",
         "overlap-save", "--segment", "256", "--threads", "1", "-q")
     reference = np.array([[signal.convolve(samples[0].astype(np.float64), taps.astype(np.float64),

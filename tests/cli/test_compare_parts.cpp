@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests code of `compare` that needs no run: errors, lists, medians, writing and reading the
-// report.
+// Tests code of `compare` that needs no run: errors, lists, medians, the table.
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/compare/command.hpp"
 #include "cli/compare/measurement.hpp"
-#include "cli/compare/report.hpp"
-#include "cli/doctor/machine.hpp"
+#include "cli/compare/table.hpp"
 #include "core/order_statistics.hpp"
 #include "tests/catch.hpp"
 
@@ -35,35 +33,15 @@ Json small_report() {
     finished["predicted_s"] = 0.5;
     finished["memory_bytes"]["host_counted"] = 4096;
     finished["memory_bytes"]["host_resident"] = 8192;
-    finished["traffic"] = {{"to_gpu_bytes", 0}, {"from_gpu_bytes", 0}, {"least_s", nullptr}};
     finished["errors"] = errors_json({1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0});
     finished["turns"].push_back(turn(0.3, 0.2));
     Json begun = finished;
     finished["turns"].push_back(turn(0.4, 0.4));
     begun["name"] = "cpu tiled float32 2 threads";
-    begun["errors"]["psnr_db"] = nullptr;
+    begun["errors"]["relative_linf"] = nullptr;
     summarize(finished, 1000, 2);
     summarize(begun, 1000, 2);
-    Json left_out = to_json(Way{"gpu:0", "auto", 0, 0, "float32", 0});
-    left_out["reason"] = "there is no GPU";
-    return {{"convolume", "convolume 0"},
-            {"format", comparison_format},
-            {"date", ""},
-            {"command", ""},
-            {"finished", false},
-            {"repeats", 2},
-            {"unit", "voxel"},
-            {"machine", machine_json(false)},
-            {"identity", {{"version", "0"}}},
-            {"problems",
-             {{{"name", "10×10×10 * 3×3×3 <&|"},
-               {"size", 0},
-               {"work", 1000},
-               {"reference", "direct sums"},
-               {"ways", {finished, begun}},
-               {"left_out", {left_out}},
-               {"pairs", {{{"a", "a"}, {"b", "b"}, {"relative_l2", 1e-7}}}},
-               {"pairs_note", ""}}}}};
+    return {{"repeats", 2}, {"unit", "voxel"}, {"problems", {{{"ways", {finished, begun}}}}}};
 }
 
 }  // namespace
@@ -160,34 +138,20 @@ TEST_CASE("medians and spreads of turns are computed") {
     CHECK(way["spread"].get<double>() == Approx(0.2 / 0.3));
     CHECK(way["per_s"].get<double>() == Approx(1000 / 0.3));
     CHECK(way["phases_s"]["convolve"].get<double>() == Approx(0.25));
-    CHECK(finished_ways(report) == 1);
+    CHECK(way["finished"] == true);
+    CHECK(report["problems"][0]["ways"][1]["finished"] == false);
 }
 
-TEST_CASE("a report is read as it was written") {
-    const Json before = small_report();
-    CHECK(parse_report(before.dump(), "report.json") == before);
-    for (const char* text : {"", "{}", "[1]", "{\"convolume\": 3}"})
-        CHECK_THROWS_AS(parse_report(text, "report.json"), BadData);
-    for (const char* figure :
-         {"/format", "/identity", "/machine", "/problems/0/work", "/problems/0/ways/0/turns",
-          "/problems/0/ways/0/errors/delta", "/problems/0/left_out/0/reason"}) {
-        INFO(figure);
-        Json damaged = before;
-        damaged[Json::json_pointer(figure)] = "word";
-        if (std::string(figure).ends_with("reason")) damaged[Json::json_pointer(figure)] = 1;
-        CHECK_THROWS_AS(parse_report(damaged.dump(), "report.json"), BadData);
-    }
-}
-
-TEST_CASE("report pages show what was measured") {
-    const auto has = [](const std::string& text, const std::string& part) {
-        return text.find(part) != std::string::npos;
-    };
-    const std::string markdown = markdown_page(small_report());
-    CHECK(has(markdown, "\\* 3×3×3 <&\\|"));
-    CHECK(has(markdown, "there is no GPU"));
-    CHECK(has(markdown, "(1 of 2 turns)"));
-    CHECK(has(markdown, "interrupted"));
+TEST_CASE("the table tells which ways were measured in part, and which figures are unknown") {
+    const Json report = small_report();
+    const Table table = summary_table(report, report["problems"][0]);
+    REQUIRE(table.rows.size() == 2);
+    CHECK(table.header[3] == "Mvoxels/s");
+    CHECK(table.rows[0] == std::vector<std::string>{"cpu dif 4 parts float32 2 threads", "300 ms",
+                                                    "67 %", "0.003333", "500 ms", "4.00 KiB", "–",
+                                                    "2e-07", "3e-08"});
+    CHECK(table.rows[1][0] == "cpu tiled float32 2 threads (1 of 2 turns)");
+    CHECK(table.rows[1][7] == "infinite");
 }
 
 TEST_CASE("spreads are printed in percent without powers of ten") {
@@ -201,25 +165,21 @@ TEST_CASE("spreads are printed in percent without powers of ten") {
 }
 
 TEST_CASE("tables are aligned by characters") {
-    CHECK(aligned_text({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
+    CHECK(aligned_text({{"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
           "way    µ\na     12\nbcde   –\n");
 }
 
 TEST_CASE("random data depend on their seed only") {
     const Volume image = synthetic_image({4, 50, 50}, 1);
-    CHECK(checksum(image) == checksum(synthetic_image({4, 50, 50}, 1)));
-    CHECK(checksum(image) != checksum(synthetic_image({4, 50, 50}, 2)));
-    std::uint16_t least = 65535;
-    std::uint16_t most = 0;
-    for (index_t i = 0; i < 10000; ++i) {
-        least = std::min(least, image.elements<std::uint16_t>()[i]);
-        most = std::max(most, image.elements<std::uint16_t>()[i]);
-    }
-    CHECK(least == 100);
-    CHECK(most > 4000);
-    CHECK(most <= 4095);
-    // The FNV-1a hash of "a" is a published value.
-    Volume letter({1, 1, 1}, PixelType::uint8);
-    letter.elements<std::uint8_t>()[0] = 'a';
-    CHECK(checksum(letter) == "af63dc4c8601ec8c");
+    const auto voxels_of = [](const Volume& volume) {
+        const auto* const voxels = volume.elements<std::uint16_t>();
+        return std::vector<std::uint16_t>(voxels, voxels + 10000);
+    };
+    const std::vector<std::uint16_t> voxels = voxels_of(image);
+    CHECK(voxels == voxels_of(synthetic_image({4, 50, 50}, 1)));
+    CHECK(voxels != voxels_of(synthetic_image({4, 50, 50}, 2)));
+    const auto [least, most] = std::minmax_element(voxels.begin(), voxels.end());
+    CHECK(*least == 100);
+    CHECK(*most > 4000);
+    CHECK(*most <= 4095);
 }
