@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/engine.hpp"
 #include "forward/device_model.hpp"
 #include "forward/voxel_loops.hpp"
 #include "gpu/runtime/check.hpp"
@@ -39,11 +40,6 @@ void clear(T* values, const Shape3& extents, DeviceStream stream) {
 }
 
 template <class T>
-index_t bytes_of_array(const Shape3& extents) {
-    return checked_multiply(element_count(extents), static_cast<index_t>(sizeof(T)));
-}
-
-template <class T>
 WeightedBox<T> all_of(const Shape3& extents) {
     return {extents, {{}, extents}};
 }
@@ -75,32 +71,17 @@ gpu::DeviceMemory DeviceModel<T>::copy_of(const std::vector<T>& values, const ch
 // Makes the workspaces, the weights of the PSFs, and the masks.
 template <class T>
 void DeviceModel<T>::allocate(const std::vector<View>& views, index_t limit) {
-    index_t grid = 0, weighted = 0, image = 0, masks = 0;
-    for (std::size_t v = 0; v < views.size(); ++v) {
-        const PlannedView& view = views_[v].planned;
-        const index_t of_image = bytes_of_array<T>(view.image);
-        grid = std::max(grid, bytes_of_array<T>(view.grid));
-        for (const PsfPart& part : view.parts) {
-            if (!view.weights.vary()) continue;
-            weighted = std::max(weighted, bytes_of_array<T>(part.grid.shape()));
-            image = std::max(image, bytes_of_array<T>(part.image.shape()));
-        }
-        if (views[v].mask.data == nullptr) continue;
-        image = std::max(image, of_image);
-        masks = checked_add(masks, of_image);
-    }
-    bytes_ = checked_add(checked_add(grid, masks), checked_add(weighted, image));
-    if (bytes_ >= limit)
-        throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes_),
-                                  ", but the limit is ", format_bytes(limit)),
-                          MemoryKind::gpu);
+    Workspaces work;
+    for (const OneView& one : views_) work.add(one.planned);
+    constexpr PixelType type = pixel_type_of_v<T>;
+    bytes_ = work.bytes_within(limit, type, MemoryKind::gpu);
     constexpr const char* purpose = "the arrays of a forward model";
-    grid_ = gpu::DeviceMemory(device_, grid, purpose);
-    if (weighted > 0) weighted_ = gpu::DeviceMemory(device_, weighted, purpose);
-    if (image > 0) image_ = gpu::DeviceMemory(device_, image, purpose);
+    grid_ = gpu::DeviceMemory(device_, bytes_of(work.grid, type), purpose);
+    weighted_ = gpu::DeviceMemory(device_, bytes_of(work.weighted, type), purpose);
+    image_ = gpu::DeviceMemory(device_, bytes_of(work.image, type), purpose);
     for (std::size_t v = 0; v < views.size(); ++v) {
         OneView& one = views_[v];
-        if (views[v].mask.data != nullptr) {
+        if (one.planned.has_mask) {
             std::vector<T> mask(static_cast<std::size_t>(element_count(one.planned.image)));
             convert_pixels(views[v].mask, view_of(mask.data(), one.planned.image));
             one.mask = copy_of(mask, purpose);
@@ -201,7 +182,7 @@ void DeviceModel<T>::record(std::size_t number, const T* object, T* image,
                            stream);
         }
     }
-    if (view.mask.bytes() > 0)
+    if (planned.has_mask)
         for_each_voxel(planned.image,
                        BoxMasking<T>{all_of<T>(planned.image), view.mask.template as<T>(), image},
                        stream);
@@ -213,7 +194,7 @@ void DeviceModel<T>::add_back(std::size_t number, const T* image, T* object,
     const OneView& view = views_[number];
     const PlannedView& planned = view.planned;
     T* const grid = grid_.as<T>();
-    const bool has_mask = view.mask.bytes() > 0, varies = planned.weights.vary();
+    const bool has_mask = planned.has_mask, varies = planned.weights.vary();
     if (varies) clear(grid, planned.grid, stream);
     for (const PlannedPsf& psf : view.psfs) {
         const PsfPart& part = psf.part;

@@ -145,35 +145,20 @@ struct ForwardModel::Impl {
 // Makes workspaces that are large enough for every view, and the masks. Returns their bytes. Throws
 // OutOfMemory before they are made if they do not fit the limit.
 index_t ForwardModel::Impl::allocate(const std::vector<View>& given, index_t limit) {
-    Shape3 largest_grid, largest_weighted, largest_image;
-    const auto hold = [](Shape3& largest, const Shape3& shape) {
-        if (element_count(shape) > element_count(largest)) largest = shape;
-    };
-    index_t bytes = 0, of_thread = 0;
-    for (std::size_t v = 0; v < views.size(); ++v) {
-        of_thread = std::max(
-            of_thread, views[v].sampling.bytes_of_thread(static_cast<index_t>(size_of(type()))));
-        const bool is_masked = given[v].mask.data != nullptr;
-        hold(largest_grid, views[v].grid);
-        if (views[v].weights.vary())
-            for (const PsfPart& part : views[v].parts) {
-                hold(largest_weighted, part.grid.shape());
-                hold(largest_image, part.image.shape());
-            }
-        if (is_masked) hold(largest_image, views[v].image);
-        if (is_masked) bytes = checked_add(bytes, bytes_of(views[v].image, type()));
+    forward::Workspaces work;
+    index_t of_thread = 0;
+    for (const PlannedView& view : views) {
+        work.add(view);
+        of_thread = std::max(of_thread, view.sampling.bytes_of_thread(sample_bytes(type())));
     }
-    for (const Shape3& shape : {largest_grid, largest_weighted, largest_image})
-        bytes = checked_add(bytes, bytes_of(shape, type()));
-    bytes = checked_add(bytes, checked_multiply(of_thread, static_cast<index_t>(threads)));
-    if (bytes >= limit)
-        throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes),
-                                  ", but the limit is ", format_bytes(limit)));
-    grid = Volume(largest_grid, type());
-    weighted = Volume(largest_weighted, type());
-    image = Volume(largest_image, type());
+    const index_t bytes =
+        work.bytes_within(limit, type(), MemoryKind::host,
+                          checked_multiply(of_thread, static_cast<index_t>(threads)));
+    grid = Volume(work.grid, type());
+    weighted = Volume(work.weighted, type());
+    image = Volume(work.image, type());
     for (std::size_t v = 0; v < views.size(); ++v) {
-        if (given[v].mask.data == nullptr) continue;
+        if (!views[v].has_mask) continue;
         views[v].mask = Volume(views[v].image, type());
         convert_pixels(given[v].mask, views[v].mask.view(), threads);
     }
@@ -234,7 +219,7 @@ void ForwardModel::Impl::record(const PlannedView& view, const T* from, T* to,
             add_rows<T>(blurred, subview(target, part.image), threads);
         }
     }
-    if (view.mask.shape() != Shape3{}) multiply(to, view.mask.elements<T>(), pixels, threads);
+    if (view.has_mask) multiply(to, view.mask.elements<T>(), pixels, threads);
 }
 
 template <class T>
@@ -242,7 +227,7 @@ void ForwardModel::Impl::add_back(const PlannedView& view, const T* from, T* to,
                                   const ExecutionContext& context) {
     const Arrays<T> work = workspace<T>();
     const index_t pixels = element_count(view.image), voxels = element_count(view.grid);
-    if (view.mask.shape() != Shape3{}) {
+    if (view.has_mask) {
         std::copy_n(from, pixels, work.image);
         multiply(work.image, view.mask.elements<T>(), pixels, threads);
         from = work.image;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "core/engine.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::forward {
@@ -90,7 +91,8 @@ PlannedView::PlannedView(const View& view, const ObjectGrid& object, std::size_t
       margins(margins_of(view)),
       grid(grid_of(view, margins)),
       sampling(object.shape, grid, map_of(view, object, margins)),
-      weights(view.psfs, name_of(number)) {
+      weights(view.psfs, name_of(number)),
+      has_mask(view.mask.data != nullptr) {
     for (std::size_t k = 0; k < view.psfs.size(); ++k) add_part(k, view);
 }
 
@@ -158,5 +160,32 @@ void PlannedView::apply_weights(const PsfPart& part, const T* from, T* to, bool 
 
 template void PlannedView::apply_weights(const PsfPart&, const float*, float*, bool, int) const;
 template void PlannedView::apply_weights(const PsfPart&, const double*, double*, bool, int) const;
+
+void Workspaces::add(const PlannedView& view) {
+    const auto hold = [](Shape3& largest, const Shape3& shape) {
+        if (element_count(shape) > element_count(largest)) largest = shape;
+    };
+    hold(grid, view.grid);
+    if (view.weights.vary())
+        for (const PsfPart& part : view.parts) {
+            hold(weighted, part.grid.shape());
+            hold(image, part.image.shape());
+        }
+    if (!view.has_mask) return;
+    hold(image, view.image);
+    mask_pixels = checked_add(mask_pixels, element_count(view.image));
+}
+
+index_t Workspaces::bytes_within(index_t limit, PixelType type, MemoryKind memory,
+                                 index_t more) const {
+    index_t bytes = checked_add(more, checked_multiply(mask_pixels, sample_bytes(type)));
+    for (const Shape3& shape : {grid, weighted, image})
+        bytes = checked_add(bytes, bytes_of(shape, type));
+    if (bytes >= limit)
+        throw OutOfMemory(message("the arrays of the forward model take ", format_bytes(bytes),
+                                  ", but the limit is ", format_bytes(limit)),
+                          memory);
+    return bytes;
+}
 
 }  // namespace convolume::forward

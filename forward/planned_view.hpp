@@ -66,12 +66,26 @@ struct PlannedView {
     Shape3 grid;
     ViewSampling sampling;
     FieldWeights weights;
+    bool has_mask;
     Volume mask;
     std::vector<PsfPart> parts;        ///< those of PSFs with a weight above 0
     std::vector<PsfConvolution> psfs;  ///< one for each part
 
   private:
     void add_part(std::size_t k, const View& view);
+};
+
+/// Extents of the workspaces that the views of a model share: the largest that any view needs.
+struct Workspaces {
+    Shape3 grid;              ///< the object at the voxels of a view
+    Shape3 weighted;          ///< a part of it for one of several PSFs
+    Shape3 image;             ///< the image of this part, or the masked image
+    index_t mask_pixels = 0;  ///< pixels of all masks
+
+    void add(const PlannedView& view);
+    /// Returns the bytes of workspaces and masks, and `more`. Throws OutOfMemory if they do not fit
+    /// the limit.
+    index_t bytes_within(index_t limit, PixelType type, MemoryKind memory, index_t more = 0) const;
 };
 
 }  // namespace convolume::forward

@@ -10,19 +10,12 @@
 #include "convolume/forward_model.hpp"
 #include "convolume/volume.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/random.hpp"
+#include "tests/forward/views.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
-
-Volume random_volume(Random& random, const Shape3& shape) {
-    Volume values(shape, PixelType::float64);
-    for (index_t i = 0; i < element_count(shape); ++i)
-        values.elements<double>()[i] = random.uniform();
-    return values;
-}
 
 // Returns the weights of the places along one axis at a position: linear between two places.
 double weight_along(const std::vector<double>& places, std::size_t own, double position) {

@@ -8,33 +8,16 @@
 
 #include "convolume/error.hpp"
 #include "convolume/forward_model.hpp"
-#include "convolume/volume.hpp"
 #include "tests/catch.hpp"
+#include "tests/forward/views.hpp"
 #include "tests/support/errors.hpp"
-#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
 
-Volume random_volume(Random& random, const Shape3& shape, PixelType type = PixelType::float64) {
-    Volume values(shape, PixelType::float64), typed(shape, type);
-    for (index_t i = 0; i < element_count(shape); ++i)
-        values.elements<double>()[i] = random.uniform();
-    convert_pixels(values.view(), typed.view());
-    return typed;
-}
-
-VoxelMap turned(double degrees, const std::array<double, 3>& offset, double stretch = 1) {
-    const double angle = degrees * 3.14159265358979 / 180;
-    VoxelMap map;
-    map.matrix = {{{stretch * std::cos(angle), 0, std::sin(angle)},
-                   {0, 1, 0},
-                   {-stretch * std::sin(angle), 0, std::cos(angle)}}};
-    map.offset = offset;
-    return map;
-}
+constexpr double degree = 3.14159265358979 / 180;
 
 double value_at(const Volume& object, index_t z, index_t y, index_t x) {
     const Shape3 shape = object.shape();
@@ -142,8 +125,8 @@ TEST_CASE("images are the sums of the definition", "[forward]") {
     const Volume other_psf = random_volume(random, {3, 5, 3});
     std::vector<View> views;
     views.push_back({{4, 6, 7}, {{psf.view()}}});
-    views.push_back({{5, 6, 4}, {{psf.view()}}, turned(90, {0, 0, 6})});
-    views.push_back({{2, 6, 5}, {{psf.view()}}, turned(30, {-1, 0.3, 2}, 2.5)});
+    views.push_back({{5, 6, 4}, {{psf.view()}}, turned(90 * degree, {0, 0, 6})});
+    views.push_back({{2, 6, 5}, {{psf.view()}}, turned(30 * degree, {-1, 0.3, 2}, 2.5)});
     const std::array<std::array<int, 3>, 3> samples{{{1, 1, 1}, {1, 1, 1}, {3, 1, 1}}};
     views.push_back({{4, 6, 7}, {{psf.view(), {}, {0, 2, 0}}, {other_psf.view(), {}, {0, 4, 0}}}});
     const Volume mask = random_volume(random, {5, 6, 4});
@@ -185,8 +168,8 @@ TEST_CASE("the adjoint is exact for all geometries, PSFs, masks and boundaries",
     const std::vector<VoxelMap> maps{{},
                                      {.offset = {1, -2, 3}},
                                      {.offset = {0.5, 0, 0}},
-                                     turned(90, {0, 0, 10}),
-                                     turned(33, {-2, 0, 3}, 3.2),
+                                     turned(90 * degree, {0, 0, 10}),
+                                     turned(33 * degree, {-2, 0, 3}, 3.2),
                                      sheared};
     std::vector<std::optional<Boundary>> boundaries(1);
     for (const BoundaryKind kind :
@@ -212,7 +195,7 @@ TEST_CASE("the adjoint is exact for all geometries, PSFs, masks and boundaries",
 TEST_CASE("images and adjoints do not depend on threads", "[forward]") {
     Random random(test_seed("threads of the forward model"));
     const Volume psf = random_volume(random, {3, 3, 3});
-    const std::vector<View> views{{{9, 8, 12}, {{psf.view()}}, turned(40, {1, 0, 2}, 2)}};
+    const std::vector<View> views{{{9, 8, 12}, {{psf.view()}}, turned(40 * degree, {1, 0, 2}, 2)}};
     const ObjectGrid grid = object_grid({9, 8, 12}, views);
     const Volume object = random_volume(random, grid.shape, PixelType::float32);
     std::vector<float> first;

@@ -16,13 +16,6 @@ using forward::ViewSampling;
 
 namespace {
 
-template <class T>
-std::vector<T> random_values(Random& random, const Shape3& shape) {
-    std::vector<T> values(static_cast<std::size_t>(element_count(shape)));
-    for (T& value : values) value = static_cast<T>(random.uniform());
-    return values;
-}
-
 // Returns a turn by 0.6 rad that leaves an axis, stretches one of the others, and moves all.
 VoxelMap turned_around(int axis, double along) {
     const auto a = static_cast<std::size_t>(axis), u = (a + 1) % 3, v = (a + 2) % 3;
@@ -70,7 +63,7 @@ TEST_CASE("turns of planes are sampled as voxel by voxel", "[forward]") {
             object[axis] = 37;
             grid[axis] = 21;
             const VoxelMap map = turned_around(axis, along);
-            const std::vector<double> values = random_values<double>(random, object);
+            const std::vector<double> values = random.values<double>(object);
             std::vector<double> sampled(static_cast<std::size_t>(element_count(grid)), -1.0);
             ViewSampling(object, grid, map).sample(values.data(), sampled.data(), 2);
             // Columns of the matrix are 1.7 long at most along one axis: two samples of a voxel.
@@ -102,8 +95,7 @@ TEST_CASE("the adjoint of turned planes does not depend on threads", "[forward]"
         object[axis] = 37;
         grid[axis] = 21;
         const ViewSampling sampling(object, grid, turned_around(axis, 2.25));
-        const auto x = random_values<double>(random, object),
-                   y = random_values<double>(random, grid);
+        const auto x = random.values<double>(object), y = random.values<double>(grid);
         std::vector<double> seen(y.size()), back(x.size()), again(x.size());
         sampling.sample(x.data(), seen.data(), 3);
         sampling.add_back(y.data(), back.data(), 1);

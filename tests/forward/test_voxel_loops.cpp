@@ -17,13 +17,6 @@ using namespace convolume::forward;
 
 namespace {
 
-template <class T>
-std::vector<T> random_values(Random& random, const Shape3& shape) {
-    std::vector<T> values(static_cast<std::size_t>(element_count(shape)));
-    for (T& value : values) value = static_cast<T>(random.uniform());
-    return values;
-}
-
 // Calls a functor as a GPU does, in another order.
 template <class Functor>
 void for_each_voxel(const Shape3& shape, const Functor& functor) {
@@ -55,7 +48,7 @@ void check_sampling(const VoxelMap& map, double most) {
     const Shape3 object{11, 13, 17}, grid{9, 14, 12};
     const ViewSampling sampling(object, grid, map);
     const SamplingParameters parameters = sampling.parameters();
-    const std::vector<T> voxels = random_values<T>(random, object);
+    const std::vector<T> voxels = random.values<T>(object);
     const auto nowhere = static_cast<T>(NAN);
     std::vector<T> right(static_cast<std::size_t>(element_count(grid)), nowhere), found = right;
     sampling.sample(voxels.data(), right.data(), 1);
@@ -63,8 +56,8 @@ void check_sampling(const VoxelMap& map, double most) {
     CHECK(largest_difference(right, found) < most);
     CHECK(*std::max_element(right.begin(), right.end()) > 0.1);
 
-    const std::vector<T> image = random_values<T>(random, grid);
-    std::vector<T> sums = random_values<T>(random, object), gathered = sums;
+    const std::vector<T> image = random.values<T>(grid);
+    std::vector<T> sums = random.values<T>(object), gathered = sums;
     sampling.add_back(image.data(), sums.data(), 1);
     for_each_voxel(object, GridGathering<T>{parameters, image.data(), gathered.data()});
     CHECK(largest_difference(sums, gathered) < 4 * most);
@@ -96,13 +89,13 @@ TEST_CASE("boxes on a GPU are weighted, added and masked", "[forward]") {
     const Shape3 array{5, 6, 7};
     const Box3 part{{1, 2, 3}, {4, 6, 5}};
     const Shape3 extents = part.shape();
-    const std::vector<double> of_z = random_values<double>(random, {1, 1, extents.z}),
-                              of_y = random_values<double>(random, {1, 1, extents.y}),
-                              of_x = random_values<double>(random, {1, 1, extents.x});
+    const std::vector<double> of_z = random.values<double>({1, 1, extents.z}),
+                              of_y = random.values<double>({1, 1, extents.y}),
+                              of_x = random.values<double>({1, 1, extents.x});
     const WeightedBox<double> weighed{array, part, of_z.data(), of_y.data(), of_x.data()};
     const WeightedBox<double> plain{array, part};
-    const std::vector<double> values = random_values<double>(random, array),
-                              mask = random_values<double>(random, array);
+    const std::vector<double> values = random.values<double>(array),
+                              mask = random.values<double>(array);
     std::vector<double> box(static_cast<std::size_t>(element_count(extents)), NAN), copied = box;
     for_each_voxel(extents, BoxCopy<double>{weighed, values.data(), box.data()});
     for_each_voxel(extents, BoxCopy<double>{plain, values.data(), copied.data()});

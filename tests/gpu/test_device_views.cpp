@@ -11,6 +11,7 @@
 #include "convolume/view_deconvolver.hpp"
 #include "forward/device_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/forward/views.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/errors.hpp"
@@ -27,25 +28,12 @@ EngineChoice engine(EngineChoice::Device device) {
     return choice;
 }
 
-Volume random_volume(Random& random, const Shape3& shape, PixelType type) {
-    return to_volume(random.array(shape, false), type);
-}
-
 // Positive numbers, for images and masks.
 Volume light(Random& random, const Shape3& shape, double most) {
     Volume volume(shape, PixelType::float32);
     for (index_t i = 0; i < element_count(shape); ++i)
         volume.elements<float>()[i] = static_cast<float>(most * random.uniform());
     return volume;
-}
-
-VoxelMap turned(double angle, const std::array<double, 3>& offset, double stretch = 1) {
-    VoxelMap map;
-    map.matrix = {{{stretch * std::cos(angle), 0, std::sin(angle)},
-                   {0, 1, 0},
-                   {-stretch * std::sin(angle), 0, std::cos(angle)}}};
-    map.offset = offset;
-    return map;
 }
 
 template <class T>
@@ -76,7 +64,7 @@ void check_model(const std::vector<View>& views, const Shape3& result, double mo
     options.precision = type == PixelType::float64 ? Precision::float64 : Precision::float32;
     const ForwardModel right(grid, views, options, engine(EngineChoice::Device::cpu));
     const forward::DeviceModel<T> model(grid, views, options, 0, index_t{1} << 30);
-    const Volume object = random_volume(random, grid.shape, type);
+    const Volume object = to_volume(random.array(grid.shape, false), type);
     const gpu::DeviceMemory object_on_gpu = on_device(object);
     for (int round = 0; round < 2; ++round)
         for (std::size_t v = 0; v < views.size(); ++v) {

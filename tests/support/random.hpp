@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iostream>
 #include <random>
+#include <vector>
 
 #include "tests/support/array.hpp"
 
@@ -47,6 +48,13 @@ class Random {
         };
         Array result(shape);
         for (Complex& value : result.values) value = {sample(), complex ? sample() : 0.0};
+        return result;
+    }
+    /// Returns one value uniform in [0, 1) for each element.
+    template <class T>
+    std::vector<T> values(const Shape3& shape) {
+        std::vector<T> result(static_cast<std::size_t>(element_count(shape)));
+        for (T& value : result) value = static_cast<T>(uniform());
         return result;
     }
     /// Returns whole numbers in [low, high].
