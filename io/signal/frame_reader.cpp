@@ -2,8 +2,7 @@
 // Reads frames from pipes: raw samples, and WAV.
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -59,10 +58,10 @@ class PipeFrames : public FrameReader {
 class RawFrames : public PipeFrames {
   public:
     RawFrames(int descriptor, const OpenSignalOptions& options, index_t channels)
-        : PipeFrames(descriptor), type_(*options.raw_type), channels_(channels) {
-        const bool is_little =
-            options.raw_byte_order.value_or(ByteOrder::little) == ByteOrder::little;
-        is_swapped_ = is_little != (std::endian::native == std::endian::little);
+        : PipeFrames(descriptor),
+          type_(*options.raw_type),
+          channels_(channels),
+          is_swapped_(swaps_bytes(options)) {
         if (type_ == StoredType::int24 || is_complex(type_))
             throw InvalidArgument(
                 sentence("a live signal has real samples of 8, 16, 32 or 64 bits, not ",
@@ -72,7 +71,7 @@ class RawFrames : public PipeFrames {
         if (channels > 1) info_.dims.push_back(channels);
         info_.dims.push_back(unknown_samples);
         frame_bytes_ = channels * bytes_of(type_);
-        skip(options.raw_header.value_or(0));
+        pipe_.skip_header(options.raw_header.value_or(0));
     }
 
     index_t read(index_t frames, const ImageView& channels) override {
@@ -82,11 +81,7 @@ class RawFrames : public PipeFrames {
         memory_.resize(static_cast<std::size_t>(samples * bytes_each));
         void* const stored = stored_bytes_address(memory_.data(), samples, type_);
         const index_t got = read_frames(stored, frames * frame_bytes_);
-        // decode() expects the bytes at the end of memory for the samples that arrived.
-        if (got < frames)
-            std::memmove(stored_bytes_address(memory_.data(), got * channels_, type_), stored,
-                         static_cast<std::size_t>(got * frame_bytes_));
-        decode(memory_.data(), got * channels_, type_, is_swapped_);
+        decode_first(memory_.data(), got * channels_, samples, type_, is_swapped_);
         if (got == 0) return 0;
         ConstImageView interleaved{
             memory_.data(), info_.type, {1, channels_, got}, {0, 1, channels_}};
@@ -97,16 +92,9 @@ class RawFrames : public PipeFrames {
     }
 
   private:
-    void skip(index_t bytes) {
-        std::vector<char> unused(static_cast<std::size_t>(bytes));
-        if (const index_t there = pipe_.read(unused.data(), bytes); there < bytes)
-            throw BadData(message(standard_input, " ended after ", there, " of the ", bytes,
-                                  " bytes of its header"));
-    }
-
     StoredType type_;
     index_t channels_;
-    bool is_swapped_ = false;
+    bool is_swapped_;
     std::vector<char> memory_;
 };
 
@@ -132,7 +120,8 @@ class WavFrames : public PipeFrames {
         else
             decode_frames<float>(got, channels);
         // What follows the samples is of no use, but its writer waits until it is read.
-        if (got < frames && left_ && *left_ < frame_bytes_) read_rest();
+        if (got < frames && left_ && *left_ < frame_bytes_)
+            pipe_.skip(std::numeric_limits<index_t>::max());
         return got;
     }
 
@@ -210,13 +199,6 @@ class WavFrames : public PipeFrames {
         }
         content.resize(needed ? static_cast<std::size_t>(bytes) : 0);
         return content;
-    }
-
-    void read_rest() {
-        std::vector<char> unused(1 << 16);
-        const auto size = static_cast<index_t>(unused.size());
-        while (pipe_.read(unused.data(), size) == size) {
-        }
     }
 
     template <class Real>

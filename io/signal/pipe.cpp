@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "convolume/error.hpp"
 
@@ -66,6 +67,24 @@ index_t InputPipe::read(void* to, index_t bytes) const {
         taken += got;
     }
     return taken;
+}
+
+index_t InputPipe::skip(index_t bytes) const {
+    std::vector<char> unused(static_cast<std::size_t>(std::clamp<index_t>(bytes, 0, 1 << 16)));
+    index_t skipped = 0;
+    while (skipped < bytes) {
+        const index_t now = std::min<index_t>(bytes - skipped, static_cast<index_t>(unused.size()));
+        const index_t taken = read(unused.data(), now);
+        skipped += taken;
+        if (taken < now) break;
+    }
+    return skipped;
+}
+
+void InputPipe::skip_header(index_t bytes) const {
+    if (const index_t there = skip(bytes); there < bytes)
+        throw BadData(message("standard input ended after ", there, " of the ", bytes,
+                              " bytes of its header"));
 }
 
 OutputPipe::OutputPipe(int descriptor)

@@ -33,6 +33,10 @@ class InputPipe : public CancellableDescriptor {
     using CancellableDescriptor::CancellableDescriptor;
     /// Reads `bytes` bytes. Returns fewer only at the end of the input.
     index_t read(void* to, index_t bytes) const;
+    /// Reads `bytes` bytes that are not used. Returns fewer only at the end of the input.
+    index_t skip(index_t bytes) const;
+    /// Skips a header. Throws BadData if the input ends within it.
+    void skip_header(index_t bytes) const;
 };
 
 class OutputPipe : public CancellableDescriptor {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
@@ -14,14 +13,6 @@
 
 namespace convolume::io {
 namespace {
-
-constexpr bool little_endian = std::endian::native == std::endian::little;
-
-/// Tells whether the byte order of the samples differs from this machine's.
-bool swaps_bytes(const OpenSignalOptions& options) {
-    return (options.raw_byte_order.value_or(ByteOrder::little) == ByteOrder::little) !=
-           little_endian;
-}
 
 /// Returns the format and type of raw samples, without their number. Throws InvalidArgument for
 /// types that raw files do not have.
@@ -38,7 +29,7 @@ SignalInfo raw_info(StoredType type) {
 
 /// Throws Unavailable on big-endian machines, which write no raw samples. `path` is the output.
 void require_little_endian(const std::string& path) {
-    if (!little_endian)
+    if (std::endian::native != std::endian::little)
         throw Unavailable(
             message("raw samples are little-endian, and are not written by machines "
                     "that are not; write ",
@@ -146,40 +137,20 @@ class PipeReader : public SignalReaderBase {
         check_range(info_.dims, signal, begin, count);
         if (begin < position_)
             throw InvalidArgument(message("sample ", begin, " of standard input was read before"));
-        if (header_bytes_ > 0) {
-            if (const index_t there = skip(header_bytes_); there < header_bytes_)
-                throw BadData(message("standard input ended after ", there, " of the ",
-                                      header_bytes_, " bytes of its header"));
-            header_bytes_ = 0;
-        }
+        pipe_.skip_header(header_bytes_);
+        header_bytes_ = 0;
         const index_t before = begin - position_;
-        const index_t skipped = whole_samples(skip(before * bytes_of(type_)));
+        const index_t skipped = whole_samples(pipe_.skip(before * bytes_of(type_)));
         position_ += skipped;
         if (skipped < before) return skipped - before;
-        char* const stored = static_cast<char*>(stored_bytes_address(to, count, type_));
+        void* const stored = stored_bytes_address(to, count, type_);
         const index_t there = whole_samples(pipe_.read(stored, count * bytes_of(type_)));
         position_ += there;
-        // decode() expects the bytes at the end of memory for the samples that arrived
-        if (there < count)
-            std::memmove(stored_bytes_address(to, there, type_), stored,
-                         static_cast<std::size_t>(there * bytes_of(type_)));
-        decode(to, there, type_, swapped_);
+        decode_first(to, there, count, type_, swapped_);
         return there;
     }
 
   private:
-    index_t skip(index_t bytes) {
-        std::vector<char> unused(static_cast<std::size_t>(std::min<index_t>(bytes, 1 << 16)));
-        index_t skipped = 0;
-        while (skipped < bytes) {
-            const index_t now =
-                std::min<index_t>(bytes - skipped, static_cast<index_t>(unused.size()));
-            const index_t taken = pipe_.read(unused.data(), now);
-            skipped += taken;
-            if (taken < now) break;
-        }
-        return skipped;
-    }
     index_t whole_samples(index_t bytes) const {
         if (bytes % bytes_of(type_) != 0)
             throw BadData(message("standard input ended within a ", io::to_string(type_),

@@ -2,6 +2,7 @@
 #include "io/signal/sample_codec.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -140,6 +141,21 @@ void decode(void* samples, index_t count, StoredType type, bool swapped) {
         default:
             if (swapped) swap_pixels(samples, count, read_type(type));
     }
+}
+
+void decode_first(void* samples, index_t there, index_t count, StoredType type, bool swapped) {
+    // decode() expects the bytes at the end of the memory for the samples that it converts.
+    if (there < count)
+        std::memmove(stored_bytes_address(samples, there, type),
+                     stored_bytes_address(samples, count, type),
+                     static_cast<std::size_t>(there * bytes_of(type)));
+    decode(samples, there, type, swapped);
+}
+
+bool swaps_bytes(const OpenSignalOptions& options) {
+    const ByteOrder native =
+        std::endian::native == std::endian::little ? ByteOrder::little : ByteOrder::big;
+    return options.raw_byte_order.value_or(ByteOrder::little) != native;
 }
 
 SampleEncoder::SampleEncoder(SampleType type, StoredType stored, const std::string& path)

@@ -22,6 +22,12 @@ void* stored_bytes_address(void* samples, index_t count, StoredType type);
 /// Converts stored bytes at stored_bytes_address() to samples. `swapped` tells that their byte
 /// order differs from this machine's.
 void decode(void* samples, index_t count, StoredType type, bool swapped);
+/// Converts the first `there` of `count` samples, whose stored bytes begin at
+/// stored_bytes_address(samples, count, type).
+void decode_first(void* samples, index_t there, index_t count, StoredType type, bool swapped);
+
+/// Whether the byte order of raw samples differs from this machine's.
+bool swaps_bytes(const OpenSignalOptions& options);
 
 /// Converts samples to stored bytes. Integers are rounded and clamped.
 class SampleEncoder {
