@@ -3,6 +3,7 @@
 // Medians and other values by their rank.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -21,6 +22,17 @@ T value_of_rank(std::vector<T>& values, std::size_t rank) {
 template <class T>
 T upper_median(std::vector<T>& values) {
     return value_of_rank(values, values.size() / 2);
+}
+
+/// Standard deviation of a normal distribution, in units of its median distance from the median.
+inline constexpr double deviation_of_distance = 1.4826;
+
+/// Returns the upper median, and replaces the values by their distances from it.
+template <class T>
+T take_distances(std::vector<T>& values) {
+    const T middle = upper_median(values);
+    for (T& value : values) value = std::abs(value - middle);
+    return middle;
 }
 
 /// Returns the median: the mean of both middle values if their number is even, and 0 without

@@ -47,8 +47,7 @@ BackgroundLevel background_level(const float* values, index_t count) {
     const index_t step = std::max<index_t>(1, count / 1'000'003);
     std::vector<float> sampled;
     for (index_t i = 0; i < count; i += step) sampled.push_back(values[i]);
-    const auto middle = static_cast<double>(upper_median(sampled));
-    for (float& value : sampled) value = std::abs(value - static_cast<float>(middle));
+    const auto middle = static_cast<double>(take_distances(sampled));
     auto distance = static_cast<double>(upper_median(sampled));
     if (distance == 0) {
         float gray_level = std::numeric_limits<float>::infinity();
@@ -56,7 +55,7 @@ BackgroundLevel background_level(const float* values, index_t count) {
             if (away > 0) gray_level = std::min(gray_level, away);
         if (std::isfinite(gray_level)) distance = 0.5 * static_cast<double>(gray_level);
     }
-    return {middle, std::max(1.4826 * distance, 1e-9 + 1e-6 * std::abs(middle))};
+    return {middle, std::max(deviation_of_distance * distance, 1e-9 + 1e-6 * std::abs(middle))};
 }
 
 std::vector<float> smoothed(const ConstImageView& stack) {

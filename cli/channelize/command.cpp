@@ -86,12 +86,6 @@ void add_output(CLI::App& app, ChannelizeRequest& request) {
     add_run_options(app, request.run);
 }
 
-void check_request(const ChannelizeRequest& request) {
-    require_output(request.output, request.run);
-    check_standard_input(request);
-    check_standard_output(request);
-}
-
 class ChannelizeSteps : public SignalSteps {
   public:
     explicit ChannelizeSteps(const ChannelizeRequest& request)
@@ -179,44 +173,25 @@ class ChannelizeSteps : public SignalSteps {
         const index_t at_once =
             known ? std::max(plan.step, block_bytes / sample) : std::max(plan.step, piped_samples);
         ChannelizerStream stream(*channelizer_);
-        Volume block({1, 1, at_once}, signal_info_.type);
-        index_t begin = 0, frame = 0;
-        const auto push = [&](const ConstImageView& samples) {
-            const index_t count = stream.frames(samples.shape.x);
+        index_t frame = 0;
+        const auto push = [&](const ConstImageView& block) {
+            const index_t count = stream.frames(block.shape.x);
             Volume frames({1, count, plan.stored_channels}, plan.frame_type);
             ExecutionContext silent = context;
             silent.progress = nullptr;
             {
                 const PhaseTimer timer(context.timeline, Phase::convolve);
                 executed_.nonfinite_inputs +=
-                    stream.push(samples, frames.view(), silent).nonfinite_inputs;
+                    stream.push(block, frames.view(), silent).nonfinite_inputs;
             }
             const PhaseTimer timer(context.timeline, Phase::write);
             write(signal, frame, count, frames);
             frame += count;
         };
-        while (true) {
-            throw_if_stopped(context);
-            index_t count = known ? std::min(at_once, signal_info_.samples() - begin) : at_once;
-            {
-                const PhaseTimer timer(context.timeline, Phase::read, -1, -1, count * sample);
-                if (known)
-                    reader_->read(signal, begin, count, block.view().data);
-                else
-                    count = reader_->read_until_end(signal, begin, count, block.view().data);
-            }
-            if (count <= 0) break;
-            push(subview(block.view(), {{0, 0, 0}, {1, 1, count}}));
-            begin += count;
-            if (known && context.progress)
-                context.progress(
-                    static_cast<double>(signal * signal_info_.samples() + begin) /
-                    static_cast<double>(signal_info_.signals() * signal_info_.samples()));
-            if (known ? begin == signal_info_.samples() : count < at_once) break;
-        }
-        if (begin == 0) throw BadData("the signal has no samples");
+        const index_t samples = for_each_block(signal, at_once, context, push);
+        if (samples == 0) throw BadData("the signal has no samples");
         if (request_.tail) {
-            const index_t after = channelizer_->frames(begin, true) - frame;
+            const index_t after = channelizer_->frames(samples, true) - frame;
             index_t zeros = 0;
             while (stream.frames(zeros) < after) ++zeros;
             if (zeros > 0) push(Volume({1, 1, zeros}, signal_info_.type).view());
@@ -264,7 +239,7 @@ void add_channelize_command(CLI::App& app, Action& action) {
     add_options(*command, request->engines, {"fft", "threads"});
     add_output(*command, *request);
     command->callback([request, &action] {
-        check_request(*request);
+        check_signal_files(*request);
         request->engines.device = EngineChoice::Device::cpu;
         action = [request] { run_steps<ChannelizeSteps>(*request); };
     });

@@ -66,10 +66,8 @@ double background_of_faces(const T* values, const Shape3& shape) {
     if (outer.empty())
         throw InvalidArgument(
             "--psf-background auto needs at least three samples along an axis; give a number");
-    const double middle = upper_median(outer);
-    for (double& value : outer) value = std::abs(value - middle);
-    constexpr double deviations_of_normal = 1.4826;
-    return middle + 3 * deviations_of_normal * upper_median(outer);
+    const double middle = take_distances(outer);
+    return middle + 3 * deviation_of_distance * upper_median(outer);
 }
 
 }  // namespace

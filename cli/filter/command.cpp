@@ -189,7 +189,6 @@ void check_live(const FilterRequest& request) {
 }
 
 void check_request(const FilterRequest& request) {
-    require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
     if (request.positions == standard_stream)
@@ -198,8 +197,7 @@ void check_request(const FilterRequest& request) {
     if (request.create.sampling_rate_hz && !request.live.latency && !request.output.empty() &&
         !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
         throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
-    check_standard_input(request);
-    check_standard_output(request);
+    check_signal_files(request);
 }
 
 }  // namespace

@@ -128,7 +128,6 @@ void add_output(CLI::App& app, ResampleRequest& request) {
 }
 
 void check_request(const ResampleRequest& request) {
-    require_output(request.output, request.run);
     if (!request.rate_hz && !request.up && !request.down)
         throw InvalidArgument(
             "nothing says how to resample; give --rate HZ, or --up L and --down M");
@@ -137,8 +136,7 @@ void check_request(const ResampleRequest& request) {
         throw InvalidArgument(message("--extend ", to_string(request.options.extension),
                                       " needs both ends of a signal at once, which is read in "
                                       "chunks here; choose another"));
-    check_standard_input(request);
-    check_standard_output(request);
+    check_signal_files(request);
 }
 
 class ResampleSteps : public SignalSteps {
@@ -249,12 +247,10 @@ class ResampleSteps : public SignalSteps {
     void resample_signal(index_t signal, const ExecutionContext& context) {
         const bool is_endless = !signal_info_.length_known();
         const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
-        const index_t samples = is_endless ? chunk : std::min(chunk, signal_info_.samples());
         Timeline* const timeline = context.timeline;
         ExecutionContext quiet = context;
         quiet.progress = nullptr;
         quiet.timeline = nullptr;
-        Volume block({1, 1, samples}, signal_info_.type);
         ResampleStream stream(*resampler_);
         index_t written = 0;
         const auto write = [&](const Volume& results) {
@@ -263,31 +259,13 @@ class ResampleSteps : public SignalSteps {
             results_->write(signal, written, results.shape().x, results.view().data);
             written += results.shape().x;
         };
-        const auto read = [&](index_t begin) {
-            const PhaseTimer timer(timeline, Phase::read, -1, -1, block.bytes());
-            if (is_endless)
-                return std::max<index_t>(
-                    0, reader_->read_until_end(signal, begin, samples, block.view().data));
-            const index_t count = std::min(samples, signal_info_.samples() - begin);
-            if (count > 0) reader_->read(signal, begin, count, block.view().data);
-            return count;
-        };
         const auto compute = [&](const auto& step) {
             const PhaseTimer timer(timeline, Phase::convolve);
             return step();
         };
-        for (index_t begin = 0;;) {
-            const index_t count = read(begin);
-            if (count > 0) {
-                const ImageView samples_read = subview(block.view(), {{0, 0, 0}, {1, 1, count}});
-                write(compute([&] { return stream.push(samples_read, quiet); }));
-            }
-            begin += count;
-            read_ += count;
-            if (context.progress && work().amount > 0)
-                context.progress(static_cast<double>(read_) / work().amount);
-            if (count < samples || begin == signal_info_.samples()) break;
-        }
+        for_each_block(signal, chunk, context, [&](const ImageView& block) {
+            write(compute([&] { return stream.push(block, quiet); }));
+        });
         write(compute([&] { return stream.finish(quiet); }));
         result_dims_.back() = written;
     }
@@ -298,7 +276,6 @@ class ResampleSteps : public SignalSteps {
     std::optional<Resampler> resampler_;
     std::vector<index_t> result_dims_;
     index_t tap_count_ = 0;
-    index_t read_ = 0;  ///< samples read so far, of all signals
 };
 
 }  // namespace

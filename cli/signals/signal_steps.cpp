@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/app.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
@@ -45,6 +47,33 @@ void SignalSteps::create_results(const std::vector<index_t>& dims, PixelType typ
     const io::SampleType sample = io::sample_type_of(type);
     results_ = files_.writes_stdout() ? io::create_signal_pipe(STDOUT_FILENO, sample, create.stored)
                                       : io::create_signal(files_.output, dims, sample, create);
+}
+
+index_t SignalSteps::for_each_block(index_t signal, index_t samples,
+                                    const ExecutionContext& context,
+                                    const std::function<void(const ImageView& block)>& use) {
+    const bool is_known = signal_info_.length_known();
+    const index_t all = signal_info_.samples();
+    if (is_known) samples = std::min(samples, all);
+    Volume block({1, 1, samples}, signal_info_.type);
+    for (index_t begin = 0;;) {
+        throw_if_stopped(context);
+        index_t count = is_known ? std::min(samples, all - begin) : samples;
+        {
+            const auto bytes = count * static_cast<index_t>(size_of(signal_info_.type));
+            const PhaseTimer timer(context.timeline, Phase::read, -1, -1, bytes);
+            void* const to = block.view().data;
+            if (is_known)
+                reader_->read(signal, begin, count, to);
+            else
+                count = std::max<index_t>(0, reader_->read_until_end(signal, begin, count, to));
+        }
+        if (count > 0) use(subview(block.view(), {{0, 0, 0}, {1, 1, count}}));
+        begin += count;
+        if (is_known && context.progress)
+            context.progress(static_cast<double>(signal * all + begin) / work().amount);
+        if (is_known ? begin == all : count < samples) return begin;
+    }
 }
 
 void SignalSteps::count_clamped() {
@@ -109,7 +138,9 @@ void check_standard_input(const SignalRequest& request) {
             "standard input is a terminal; pipe samples into convolume, or name a file");
 }
 
-void check_standard_output(const SignalRequest& request) {
+void check_signal_files(const SignalRequest& request) {
+    require_output(request.output, request.run);
+    check_standard_input(request);
     if (!request.writes_stdout() || request.run.dry_run) return;
     if (request.run.json)
         throw InvalidArgument(

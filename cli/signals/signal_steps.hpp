@@ -4,6 +4,7 @@
 // create the file of the result, and report both.
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -61,9 +62,9 @@ void add_signal(CLI::App& app, SignalRequest& request);
 
 /// Throws InvalidArgument if the signal is to come from a terminal.
 void check_standard_input(const SignalRequest& request);
-/// Throws InvalidArgument if samples would go to a terminal, or together with --json to standard
-/// output.
-void check_standard_output(const SignalRequest& request);
+/// Throws InvalidArgument if no output is named, if the signal is to come from a terminal, or if
+/// samples would go to a terminal, or together with --json to standard output.
+void check_signal_files(const SignalRequest& request);
 
 /// Returns the JSON of a file of signals.
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info);
@@ -108,6 +109,10 @@ class SignalSteps : public RunSteps {
                 message("interrupted; standard output has the ", what, " until then"));
         }
     }
+    /// Reads a signal in blocks of at most `samples` samples, and calls use(block) for each, a row
+    /// of the signal's type. Reports progress. Returns the number of samples.
+    index_t for_each_block(index_t signal, index_t samples, const ExecutionContext& context,
+                           const std::function<void(const ImageView& block)>& use);
     /// Adds the results that were clamped to the report.
     void count_clamped();
 
