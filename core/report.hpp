@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reports of executions: counts, summed over concurrent tasks, and seconds.
+// Reports of executions: counts, summed over concurrent tasks, seconds, and which parts report.
 
 #include <atomic>
 #include <chrono>
@@ -32,6 +32,16 @@ class ReportSum {
   private:
     std::atomic<index_t> low_{0}, high_{0}, nonfinite_{0};
 };
+
+/// Returns the context of a part of some work, whose progress does not count.
+inline ExecutionContext without_progress(ExecutionContext context) {
+    context.progress = nullptr;
+    return context;
+}
+/// Returns the context of a part that is neither timed nor counts for the progress.
+inline ExecutionContext only_stoppable(const ExecutionContext& context) {
+    return {nullptr, nullptr, context.stop};
+}
 
 /// Returns the report of `run()`, with the seconds that run() took.
 template <class Run>

@@ -59,8 +59,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
     const ExecutionContext& context) const {
     const auto parts = std::make_shared<StoredParts>();
     const auto planes = identity_indices(taps_->shape().z);
-    ExecutionContext without_progress = context;
-    without_progress.progress = {};
+    const ExecutionContext silent = without_progress(context);
     if (in_files_) {
         parts->store = std::make_unique<PartStore>(layout_, precision_, directory_);
         const Shape3& shape = taps_->shape();
@@ -70,8 +69,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
                                 }};
         BandSplitter splitter(layout_, precision_, *parts->store, threads_);
         const Bands bands = kernel_bands(layout_, precision_);
-        for (index_t i = 0; i < bands.count(); ++i)
-            splitter.split(source, bands[i], without_progress);
+        for (index_t i = 0; i < bands.count(); ++i) splitter.split(source, bands[i], silent);
         taps_->release_pages();
         return parts;
     }
@@ -85,7 +83,7 @@ std::shared_ptr<const KernelParts::StoredParts> KernelParts::split(
     const BlockInput input{taps_->view(),
                            {planes, identity_indices(taps_->shape().y), std::move(columns)}};
     visit_reals(precision_, parts->memory.data(), [&](auto* reals) {
-        return decompose::split(input, layout_, reals, threads_, without_progress);
+        return decompose::split(input, layout_, reals, threads_, silent);
     });
     parts->store = std::make_unique<PartStore>(layout_, precision_, parts->memory.data());
     taps_->release_pages();

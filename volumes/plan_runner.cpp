@@ -413,10 +413,6 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
     for (index_t volume = 0; volume < format.volumes(); ++volume) {
         StreamedVolume streamed(arguments, volume / format.channels, volume % format.channels,
                                 plan_, splitter);
-        const auto without_progress = [&](ExecutionContext inner) {
-            inner.progress = {};
-            return inner;
-        };
         // Only complete bands count for the progress of the volume.
         const auto for_each_band = [&](index_t first_step, const auto& work) {
             run_on_workers(Bands::in_flight, bands.count(), context, [&](int, index_t i) {

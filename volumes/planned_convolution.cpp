@@ -30,11 +30,6 @@ struct OutOfMemoryAfterWrite {
     OutOfMemory error;
 };
 
-ExecutionContext without_progress(ExecutionContext context) {
-    context.progress = nullptr;
-    return context;
-}
-
 // Calls run(t, c, context) for every volume, one after the other, and adds up the reports.
 template <class Run>
 ExecutionReport for_each_volume(const StackFormat& format, const ExecutionContext& context,

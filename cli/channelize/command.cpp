@@ -14,6 +14,7 @@
 #include "cli/text/option_help.hpp"
 #include "convolume/channelizer.hpp"
 #include "convolume/volume.hpp"
+#include "core/report.hpp"
 
 namespace convolume::cli {
 
@@ -177,12 +178,10 @@ class ChannelizeSteps : public SignalSteps {
         const auto push = [&](const ConstImageView& block) {
             const index_t count = stream.frames(block.shape.x);
             Volume frames({1, count, plan.stored_channels}, plan.frame_type);
-            ExecutionContext silent = context;
-            silent.progress = nullptr;
             {
                 const PhaseTimer timer(context.timeline, Phase::convolve);
                 executed_.nonfinite_inputs +=
-                    stream.push(block, frames.view(), silent).nonfinite_inputs;
+                    stream.push(block, frames.view(), without_progress(context)).nonfinite_inputs;
             }
             const PhaseTimer timer(context.timeline, Phase::write);
             write(signal, frame, count, frames);

@@ -13,6 +13,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
+#include "core/report.hpp"
 #include "core/threads.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
 
@@ -273,9 +274,8 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
     kernel.options = options;
     {
         const PhaseTimer timer(context.timeline, Phase::prepare);
-        ExecutionContext silent;  // progress is only reported for the image
-        silent.stop = context.stop;
-        kernel.values = make_psf(psf, silent).values;
+        // Progress is only reported for the image.
+        kernel.values = make_psf(psf, only_stoppable(context)).values;
     }
     kernel.metadata.shape = psf.size;
     kernel.metadata.type = PixelType::float32;

@@ -18,6 +18,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
 #include "convolume/volume.hpp"
+#include "core/report.hpp"
 
 namespace convolume::cli {
 
@@ -281,9 +282,7 @@ std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const Res
             "--scale-output");
     metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
     auto writer = create_writer();
-    ExecutionContext without_progress = context;
-    without_progress.progress = {};
-    for_each_box(result, *writer, storage.box_bytes, without_progress,
+    for_each_box(result, *writer, storage.box_bytes, without_progress(context),
                  [&](const ConstImageView& values, const ImageView& stored) {
                      scale(values, *metadata.scaling, stored);
                  });

@@ -16,6 +16,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/missing_pixels.hpp"
+#include "core/report.hpp"
 #include "core/text.hpp"
 
 namespace convolume::cli {
@@ -38,12 +39,6 @@ Volume as_float32(const ConstImageView& view) {
     Volume values(view.shape, PixelType::float32);
     convert_pixels(view, values.view());
     return values;
-}
-
-ExecutionContext without_progress(const ExecutionContext& context) {
-    ExecutionContext silent;
-    silent.stop = context.stop;
-    return silent;
 }
 
 std::string name_of(PsfParameter parameter) {
@@ -152,9 +147,9 @@ class BeadPsfSteps : public RunSteps {
                                   context);
             model_ = refined_->model;
         }
-        if (model_) residual_ = subtract_background(*psf_, *model_, without_progress(context));
+        if (model_) residual_ = subtract_background(*psf_, *model_, only_stoppable(context));
         if (request_.write_model)
-            writer_->write(0, 0, make_psf(*model_, without_progress(context)).values.view());
+            writer_->write(0, 0, make_psf(*model_, only_stoppable(context)).values.view());
         else
             writer_->write(0, 0, psf_->values.view());
     }

@@ -15,6 +15,7 @@
 #include "cli/signals/signal_steps.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/resample.hpp"
+#include "core/report.hpp"
 
 namespace convolume::cli {
 
@@ -248,9 +249,7 @@ class ResampleSteps : public SignalSteps {
         const bool is_endless = !signal_info_.length_known();
         const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
         Timeline* const timeline = context.timeline;
-        ExecutionContext quiet = context;
-        quiet.progress = nullptr;
-        quiet.timeline = nullptr;
+        const ExecutionContext quiet = only_stoppable(context);
         ResampleStream stream(*resampler_);
         index_t written = 0;
         const auto write = [&](const Volume& results) {

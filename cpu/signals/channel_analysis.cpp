@@ -4,6 +4,7 @@
 
 #include "convolume/error.hpp"
 #include "core/buffer_pool.hpp"
+#include "core/pixels/contiguous.hpp"
 #include "core/threads.hpp"
 #include "cpu/signals/channel_sums.hpp"
 #include "cpu/signals/channel_transforms.hpp"
@@ -95,8 +96,9 @@ class Analysis : public ChannelAnalysis {
         const index_t last =
             std::min(spec_.last_sample(range.end - 1) + 1, samples.first + samples.count);
         if (first >= last) return true;
-        return all_finite(static_cast<const Real*>(samples.data) + parts_ * (first - samples.first),
-                          parts_ * (last - first));
+        return pixels::all_finite(
+            static_cast<const Real*>(samples.data) + parts_ * (first - samples.first),
+            parts_ * (last - first));
     }
 
     // Returns the samples from first_sample(frame) on, with a block behind them.

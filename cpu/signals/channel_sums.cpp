@@ -82,22 +82,6 @@ HWY_INLINE void sum_all_frames(const PhaseSums<Real>& sums) {
 }
 
 template <class Real>
-HWY_INLINE bool are_all_finite(const Real* values, index_t count) {
-    const hn::ScalableTag<Real> d;
-    const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const auto zero = hn::Zero(d);
-    auto sum = zero, other = zero;  // zeros, or NaN after a value that is not finite
-    index_t i = 0;
-    for (; i + 2 * lanes <= count; i += 2 * lanes) {
-        sum = hn::MulAdd(hn::LoadU(d, values + i), zero, sum);
-        other = hn::MulAdd(hn::LoadU(d, values + i + lanes), zero, other);
-    }
-    Real rest = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
-    for (; i < count; ++i) rest += values[i] * 0;
-    return rest == 0;
-}
-
-template <class Real>
 HWY_INLINE void add_all_products(const Real* taps, const Real* values, Real* sum, index_t count) {
     const hn::ScalableTag<Real> d;
     const auto lanes = static_cast<index_t>(hn::Lanes(d));
@@ -124,7 +108,6 @@ void sum_all_phases(const PhaseSums<Real>& sums) {
 // The function of each loop and precision, for HWY_EXPORT, which takes no templates.
 #define CONVOLUME_CHANNELS(Real)                                     \
     static constexpr auto& sum_phases_##Real = sum_all_phases<Real>; \
-    static constexpr auto& all_finite_##Real = are_all_finite<Real>; \
     static constexpr auto& add_products_##Real = add_all_products<Real>;
 CONVOLUME_CHANNELS(float)
 CONVOLUME_CHANNELS(double)
@@ -138,13 +121,9 @@ namespace convolume::cpu {
 
 #define CONVOLUME_CHANNELS(Real)                                                        \
     HWY_EXPORT(sum_phases_##Real);                                                      \
-    HWY_EXPORT(all_finite_##Real);                                                      \
     HWY_EXPORT(add_products_##Real);                                                    \
     void sum_phases(const PhaseSums<Real>& sums) {                                      \
         HWY_DYNAMIC_DISPATCH(sum_phases_##Real)(sums);                                  \
-    }                                                                                   \
-    bool all_finite(const Real* values, index_t count) {                                \
-        return HWY_DYNAMIC_DISPATCH(all_finite_##Real)(values, count);                  \
     }                                                                                   \
     void add_products(const Real* taps, const Real* values, Real* sum, index_t count) { \
         HWY_DYNAMIC_DISPATCH(add_products_##Real)(taps, values, sum, count);            \

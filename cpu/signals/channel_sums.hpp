@@ -31,10 +31,6 @@ struct PhaseSums {
 void sum_phases(const PhaseSums<float>& sums);
 void sum_phases(const PhaseSums<double>& sums);
 
-/// Returns whether all values are finite.
-bool all_finite(const float* values, index_t count);
-bool all_finite(const double* values, index_t count);
-
 /// Adds taps[i] · values[i] to sum[i].
 void add_products(const float* taps, const float* values, float* sum, index_t count);
 void add_products(const double* taps, const double* values, double* sum, index_t count);
