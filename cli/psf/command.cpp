@@ -88,10 +88,11 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
         std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
     refuse_unused_layers(options, request.typed);
     options.threads = request.threads;
-    if (image && automatic && !request.auto_size)
-        options.size = automatic_psf_size(options, image->shape, request.capture, context);
-    else if (automatic)
-        options.size = psf_size_for(options, request.capture.value_or(0.95), context);
+    if (automatic) {
+        std::optional<Shape3> like;
+        if (image && !request.auto_size) like = image->shape;
+        options.size = automatic_psf_size(options, like, request.capture, context);
+    }
     return options;
 }
 

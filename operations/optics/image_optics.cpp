@@ -175,13 +175,14 @@ std::optional<VoxelSize> psf_voxel_for(const io::ImageMetadata& image) {
     return VoxelSize{z.value_or(std::min(*y, *x)), *y, *x};
 }
 
-Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>& image,
                           std::optional<double> share, const ExecutionContext& context) {
     constexpr double most_light = 0.95;
+    if (!image) return psf_size_for(options, share.value_or(most_light), context);
     if (share || options.modality != Modality::widefield)
-        return psf_size_for_image(options, image, share.value_or(most_light), context);
-    const Shape3 stack = psf_size_for_image(options, image, 0.5, context);
-    const Shape3 plane = psf_size_for_image(options, {1, image.y, image.x}, most_light, context);
+        return psf_size_for_image(options, *image, share.value_or(most_light), context);
+    const Shape3 stack = psf_size_for_image(options, *image, 0.5, context);
+    const Shape3 plane = psf_size_for_image(options, {1, image->y, image->x}, most_light, context);
     return {stack.z, std::max(stack.y, plane.y), std::max(stack.x, plane.x)};
 }
 

@@ -63,10 +63,10 @@ std::optional<double> index_of_immersion(std::string_view medium);
 /// has one plane, its z may be unknown.
 std::optional<VoxelSize> psf_voxel_for(const io::ImageMetadata& image);
 
-/// Returns psf_size_for_image() for a share of light. Its default is 0.95. By default a widefield
-/// PSF, whose far planes are wide, holds 0.95 of the light of the middle plane and 0.5 of that of
-/// every other plane.
-Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+/// Returns psf_size_for_image() for a share of light, or psf_size_for() without an image. The
+/// default of the share is 0.95. For an image, a widefield PSF, whose far planes are wide, holds by
+/// default 0.95 of the light of the middle plane and 0.5 of that of every other plane.
+Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>& image,
                           std::optional<double> share, const ExecutionContext& context);
 
 /// Returns the size of a PSF that is measured from the beads of a stack: to either side, five Airy

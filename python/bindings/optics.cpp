@@ -74,15 +74,18 @@ void bind_image_optics(nb::module_& module) {
         "Refuses parameters of layers that the caller gives for a model without layers.",
         nb::arg("options"), nb::arg("keywords"));
     module.def(
-        "psf_size_like",
-        [](const PsfOptions& options, const Triple& image) {
+        "automatic_psf_size",
+        [](const PsfOptions& options, const std::optional<Triple>& image) {
+            std::optional<Shape3> like;
+            if (image) like = index3(*image);
             Shape3 size;
             run_released(1, nb::none(), [&](const ExecutionContext& context) {
-                size = automatic_psf_size(options, index3(image), {}, context);
+                size = automatic_psf_size(options, like, {}, context);
             });
             return triple(size);
         },
-        "Returns the size of a PSF that suits an image of these extents.", "options"_a, "image"_a);
+        "Returns the size of a PSF that holds enough light, or suits an image of these extents.",
+        "options"_a, "image"_a = nb::none());
     module.def(
         "bead_psf_size",
         [](const PsfOptions& model, const Triple& stack) {
@@ -104,16 +107,6 @@ void bind_psf(nb::module_& module) {
             return nb::make_tuple(to_numpy(std::move(psf.values)), psf.center_z_um, psf.captured);
         },
         "options"_a, "progress"_a = nb::none());
-    module.def(
-        "psf_size_for",
-        [](const PsfOptions& options, double share) {
-            Shape3 size;
-            run_released(1, nb::none(), [&](const ExecutionContext& context) {
-                size = psf_size_for(options, share, context);
-            });
-            return triple(size);
-        },
-        "options"_a, "share"_a);
     module.def("sample_index_for", &sample_index_for,
                "Returns the index of the sample for that of an immersion medium.", "ni"_a);
     module.def(

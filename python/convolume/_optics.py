@@ -22,8 +22,6 @@ Length = float | str  # a number in µm, or a text with a unit
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
 Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
-_WAVELENGTH = 0.52  # µm, where it has no influence
-_SHARE = 0.95  # share of the light that a PSF with shape="auto" holds
 
 
 class MicroscopeKeywords(TypedDict, total=False):
@@ -139,8 +137,7 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
                             workers=options.get("workers") or 0, **own)
     _core.refuse_unused_layers(made, [name for name, value in options.items() if value is not None])
     if isinstance(shape, str):
-        made.shape = (_core.psf_size_for(made, _SHARE) if image_shape is None else
-                      _core.psf_size_like(made, tuple(image_shape)))
+        made.shape = _core.automatic_psf_size(made, None if image_shape is None else tuple(image_shape))
     return made
 
 
@@ -249,7 +246,7 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
             raise InvalidArgument("like is an image with metadata, such as convolume.open() returns, or a path")
         all_options = _with_optics_of(like, channel, all_options)
         if all_options.get("modality") == "two-photon":  # which no wavelength of emission changes
-            all_options.setdefault("wavelength", _WAVELENGTH)
+            all_options.setdefault("wavelength", _core.PsfOptions().wavelength)
     required = {name: all_options.pop(name, None) for name in ("na", "wavelength", "spacing")}
     for name, value in required.items():
         if value is None and like is None:
