@@ -41,6 +41,20 @@ inline constexpr auto names_of<BoundaryKind> =
                                              {"mirror", BoundaryKind::mirror},
                                              {"wrap", BoundaryKind::wrap}});
 
+/// Names that other libraries use for boundaries.
+inline constexpr auto boundary_aliases =
+    std::to_array<NamedValue<BoundaryKind>>({{"dirichlet", BoundaryKind::zero},
+                                             {"fill", BoundaryKind::constant},
+                                             {"grid-constant", BoundaryKind::constant},
+                                             {"neumann", BoundaryKind::nearest},
+                                             {"edge", BoundaryKind::nearest},
+                                             {"symmetric", BoundaryKind::reflect},
+                                             {"symm", BoundaryKind::reflect},
+                                             {"grid-mirror", BoundaryKind::reflect},
+                                             {"periodic", BoundaryKind::wrap},
+                                             {"circular", BoundaryKind::wrap},
+                                             {"grid-wrap", BoundaryKind::wrap}});
+
 template <>
 inline constexpr auto names_of<Operation> =
     std::to_array<NamedValue<Operation>>({{"convolve", Operation::convolve},

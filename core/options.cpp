@@ -11,21 +11,12 @@ namespace convolume {
 
 namespace {
 
-// Names that other libraries use for boundaries.
-constexpr NamedValue<BoundaryKind> boundary_aliases[] = {{"dirichlet", BoundaryKind::zero},
-                                                         {"neumann", BoundaryKind::nearest},
-                                                         {"edge", BoundaryKind::nearest},
-                                                         {"symmetric", BoundaryKind::reflect},
-                                                         {"periodic", BoundaryKind::wrap}};
-
 BoundaryKind parse_boundary_kind(std::string_view name) {
     if (const auto kind = value_named<BoundaryKind>(name)) return *kind;
-    std::string names = list_of_names<BoundaryKind>();
-    for (const NamedValue<BoundaryKind>& alias : boundary_aliases) {
+    for (const NamedValue<BoundaryKind>& alias : boundary_aliases)
         if (is_name(name, alias.name)) return alias.value;
-        names += message(", ", alias.name);
-    }
-    throw InvalidArgument(message("'", name, "' is no boundary: use one of ", names));
+    throw InvalidArgument(
+        message("'", name, "' is no boundary: use one of ", list_of_names<BoundaryKind>()));
 }
 
 }  // namespace

@@ -45,6 +45,12 @@ std::string keyword_of(std::string_view option) {
 }
 
 void bind_option_names(nb::module_& module) {
+    module.def("boundary_aliases", [] {
+        nb::dict names;
+        for (const NamedValue<BoundaryKind>& one : boundary_aliases)
+            names[one.name] = name_of(one.value);
+        return names;
+    });
     bind_names<Mode>(module, "Mode");
     bind_names<Operation>(module, "Operation");
     bind_names<Method>(module, "Method");

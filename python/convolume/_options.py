@@ -23,8 +23,7 @@ ImageNan = Literal["error", "zero", "propagate", "missing"]
 Precision = Literal["float32", "float64"]
 
 # Words of other libraries for boundaries, with those of this library.
-_BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
-               "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
+_BOUNDARIES: dict[str, str] = _core.boundary_aliases()
 
 # Words of other libraries, and of the command, for keywords.
 _OTHERS_NAMES = {"num_iter": "iterations", "niter": "iterations", "n_iter": "iterations", "threads": "workers",

@@ -94,6 +94,14 @@ def test_convolution_as_of_the_whole(tmp_path, source, image, kernel, boundary, 
     assert_close(result, convolume.convolve(image, kernel, boundary=boundary, **outside, origin=origin, device="cpu"))
 
 
+@pytest.mark.parametrize(("word", "boundary"), [("periodic", "wrap"), ("symm", "reflect"), ("neumann", "nearest")])
+def test_boundaries_by_the_words_of_other_libraries(tmp_path, image, kernel, word, boundary):
+    convolume.process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, boundary=word, device="cpu", **GRID)
+    expected = convolume.convolve(image, kernel, boundary=boundary, device="cpu")
+    assert_close(convolume.open(tmp_path / "b.zarr"), expected)
+    assert np.array_equal(convolume.convolve(image, kernel, boundary=word, device="cpu"), expected)
+
+
 @pytest.mark.parametrize("boundary", ["nearest", "reflect", "mirror", "wrap"])
 def test_kernels_larger_than_the_image(tmp_path, random, boundary):
     image, kernel = random.random((3, 20, 11)), random.random((9, 5, 25))

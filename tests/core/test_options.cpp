@@ -40,6 +40,8 @@ TEST_CASE("boundaries are parsed from names with values and from aliases") {
     CHECK(parse_boundary("constant:-2.5e3").value == -2500);
     CHECK(parse_boundary("symmetric").kind == BoundaryKind::reflect);
     CHECK(parse_boundary("periodic").kind == BoundaryKind::wrap);
+    CHECK(parse_boundary("grid-mirror").kind == BoundaryKind::reflect);
+    CHECK(parse_boundary("fill:100").value == 100);
     const Boundary back = parse_boundary(to_string(Boundary{BoundaryKind::constant, 100}));
     CHECK(back.kind == BoundaryKind::constant);
     CHECK(back.value == 100);
