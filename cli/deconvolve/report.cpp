@@ -10,6 +10,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "deconvolve/report_table.hpp"
+#include "operations/warnings/psf.hpp"
 #include "operations/warnings/restoration.hpp"
 
 namespace convolume::cli {
@@ -190,8 +191,7 @@ void DeconvolveSteps::tell_plan(const Facts& facts) const {
             console, psf.file,
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
         report_depths(console, psf.file);
-        if (negative > 0)
-            console.warning(message(negative, " negative samples of the PSF were set to 0"));
+        if (negative > 0) console.warning(negative_samples_warning(negative));
         warn_of_input(console, psf.file.path, psf.file.metadata);
         console.fact("method", method_text(options_));
         report_plan(console, request_.run, deconvolver.plan().to_string(),

@@ -25,6 +25,7 @@
 #include "convolume/camera.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/image_format.hpp"
+#include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
 
@@ -225,7 +226,7 @@ class SimulateSteps : public ImageSteps {
             report_kernel(console, ready.file, ", normalized to sum 1");
             report_shift(console, ready.file);
             if (const index_t negative = ready.file.negative_samples; negative > 0)
-                console.warning(message(negative, " negative samples of the PSF were set to 0"));
+                console.warning(negative_samples_warning(negative));
             warn_of_input(console, ready.file.path, ready.file.metadata);
             plan = tell_plan_of(*ready.solver, console, request_.run);
         });

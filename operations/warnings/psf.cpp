@@ -100,6 +100,10 @@ std::vector<Sentence> psf_warnings(const PsfUse& psf, const Shape3& image) {
     return warnings;
 }
 
+std::string negative_samples_warning(index_t samples) {
+    return message(samples, " negative samples of the PSF were set to 0");
+}
+
 std::optional<Sentence> voxel_warning(const KnownVoxelSize& image, const Shape3& image_shape,
                                       const KnownVoxelSize& psf, const Shape3& psf_shape,
                                       const std::string& psf_name, const VoxelCures& cures) {

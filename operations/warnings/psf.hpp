@@ -27,6 +27,9 @@ struct PsfUse {
 /// Returns what is doubtful about a PSF for images of this shape.
 std::vector<Sentence> psf_warnings(const PsfUse& psf, const Shape3& image);
 
+/// Returns the warning of a PSF with samples below 0, which deconvolution and simulation set to 0.
+std::string negative_samples_warning(index_t samples);
+
 /// Sentences that tell a caller what to do if only one of image and PSF knows its voxel size.
 struct VoxelCures {
     Sentence image = sentence("give them by ", OptionName{"voxel"});

@@ -271,6 +271,7 @@ void bind_warnings(nb::module_& module) {
         },
         "Returns what is doubtful about a PSF for images of a shape.", "taps"_a, "center"_a,
         "center_is_given"_a, "is_in_fft_order"_a, "image"_a);
+    module.def("negative_samples_warning", &negative_samples_warning, "samples"_a);
     module.def(
         "voxel_warning",
         [](const KnownVoxelSize& image, const Triple& image_shape, const KnownVoxelSize& psf,

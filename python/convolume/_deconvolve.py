@@ -170,7 +170,7 @@ class Deconvolver:
         self._set_up(shape, psfs, dict(options))
         negative = sum(core.negative_psf_samples for core in self._cores)
         if negative > 0:
-            warn(f"{negative} negative samples of the PSF were set to 0")
+            warn(_core.negative_samples_warning(negative))
 
     def _set_up(self, shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> None:
         """Plans for PSFs that are prepared."""
