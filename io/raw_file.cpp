@@ -32,13 +32,24 @@ RawFile::RawFile(const std::string& path) : path_(path) {
             "cannot open ", path, ": ", std::strerror(errno),
             errno == EMFILE ? "; raise the limit by ulimit -n" : "; check its permissions"));
     // The path may meanwhile name another file, so the state is that of the open descriptor.
-    if (::fstat(descriptor_, &status) != 0 || status.st_size == 0) {
-        ::close(descriptor_);
-        throw InputNotFound(message(path, " was changed while it was opened; run it again"));
-    }
+    if (record_state()) return;
+    ::close(descriptor_);
+    throw InputNotFound(message(path, " was changed while it was opened; run it again"));
+}
+
+RawFile::RawFile(int descriptor, const std::string& path) : path_(path), descriptor_(descriptor) {
+    if (record_state()) return;
+    ::close(descriptor_);
+    throw BadData(message(path, " is empty (0 bytes)"));
+}
+
+bool RawFile::record_state() {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || status.st_size == 0) return false;
     size_ = status.st_size;
     modified_ = status.st_mtim;
     identity_ = {status.st_dev, status.st_ino};
+    return true;
 }
 
 RawFile::~RawFile() {

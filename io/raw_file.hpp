@@ -22,6 +22,9 @@ class RawFile {
   public:
     /// Opens the file. Throws InputNotFound if it cannot be opened, BadData if it is empty.
     explicit RawFile(const std::string& path);
+    /// Takes an open file, which it closes. `path` names it in messages. Throws BadData if it is
+    /// empty.
+    RawFile(int descriptor, const std::string& path);
     ~RawFile();
     RawFile(const RawFile&) = delete;
     RawFile& operator=(const RawFile&) = delete;
@@ -48,6 +51,9 @@ class RawFile {
     bool lock_shared() const;
 
   private:
+    /// Records the state of the open file. Returns whether it has any bytes.
+    bool record_state();
+
     std::string path_;
     int descriptor_ = -1;
     index_t size_ = 0;

@@ -92,8 +92,8 @@ class ChannelizeSteps : public SignalSteps {
     explicit ChannelizeSteps(const ChannelizeRequest& request)
         : SignalSteps(request), request_(request) {}
 
-    void open(const ExecutionContext&) override {
-        open_signal();
+    void open(const ExecutionContext& context) override {
+        open_signal(context);
         options_ = request_.options;
         if (!request_.prototype.empty()) options_.prototype = read_prototype(request_.prototype);
     }

@@ -199,7 +199,7 @@ class CorrelateSteps : public SignalSteps {
         : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override {
-        open_signal();
+        open_signal(context);
         rate_hz_ = request_.rate_hz ? request_.rate_hz : signal_info_.sampling_rate_hz;
         templates_ = read_filters(request_.templates, request_.template_files, *context.timeline);
     }

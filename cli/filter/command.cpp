@@ -24,7 +24,7 @@ class FilterSteps : public SignalSteps {
     explicit FilterSteps(const FilterRequest& request) : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override {
-        open_signal();
+        open_signal(context);
         filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
     }
 
@@ -90,15 +90,19 @@ class FilterSteps : public SignalSteps {
     }
 
   private:
-    /// Throws InvalidArgument if a pipe would carry more than one signal or result.
+    /// Throws InvalidArgument for several results on a pipe, or of unknown length.
     void check_rows() const {
         const index_t rows = signal_info_.signals() * bank_->filters();
-        if (rows > 1 && (request_.reads_stdin() || request_.writes_stdout()))
-            throw InvalidArgument(
-                message("standard input and output hold one signal and one result, "
-                        "and here are ",
-                        signal_info_.signals(), " signals and ", bank_->filters(),
-                        " filters; give one of each, or name files"));
+        if (rows == 1) return;
+        if (request_.writes_stdout())
+            throw InvalidArgument(message("standard output holds one result, and here are ",
+                                          signal_info_.signals(), " signals and ", bank_->filters(),
+                                          " filters; give one of each, name a file, or filter "
+                                          "the signals as they arrive (--latency)"));
+        if (!signal_info_.length_known())
+            throw InvalidArgument(message("the results of ", bank_->filters(),
+                                          " filters and a signal of unknown length cannot be "
+                                          "stored; give one filter, or a file of samples"));
     }
 
     PixelType result_type() const override { return bank_->result_type(); }
@@ -142,13 +146,10 @@ void add_live(CLI::App& app, FilterRequest& request) {
         "SIGNAL and OUT are -: frames of raw samples or WAV");
     for (const char* other :
          {"--range", "--origin", "--post", "--window", "--nan", "--method", "--segment", "--chunk",
-          "--device", "--max-gpu-mem", "--fft", "--max-host-mem", "--signals"})
+          "--device", "--max-gpu-mem", "--fft", "--max-host-mem"})
         latency->excludes(app.get_option(other));
-    add_parsed(app, "--channels", request.live.channels, parse_positive<index_t>, "N",
-               "Channels of raw samples, frame by frame (default 1)")
-        ->needs(latency);
     app.add_flag("--matrix", request.live.is_matrix,
-                 "FILTERS are outputs × channels filters; an output sums its filtered channels")
+                 "FILTERS are outputs × signals filters; an output sums its filtered signals")
         ->needs(latency);
     add_choice(app, "--pipe-format", request.live.is_wav, {{"raw", false}, {"wav", true}},
                "Format of standard output (default: that of the signal)")

@@ -10,8 +10,10 @@ namespace convolume::cli {
 
 namespace {
 
-FilterFile read_filter_file(const std::string& path, const io::OpenSignalOptions& options,
+FilterFile read_filter_file(const std::string& path, io::OpenSignalOptions options,
                             Timeline& timeline) {
+    // --taps are the samples of filters that follow one another.
+    if (options.raw_samples) options.raw_layout = io::SignalLayout::planar;
     const auto reader = io::open_signal(path, options);
     const io::SignalInfo& info = reader->info();
     if (info.dims.size() > 2)

@@ -33,7 +33,11 @@ double PushTimes::quantile(double part) const {
 
 void LiveSteps::open(const ExecutionContext& context) {
     filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
-    reader_ = io::open_frame_pipe(STDIN_FILENO, request_.signal_file, request_.live.channels);
+    reader_ = io::open_frame_pipe(STDIN_FILENO, request_.signal_file);
+    if (is_complex(reader_->info().type))
+        throw InvalidArgument(
+            "a live signal that is filtered has real samples; leave out --latency, or name another "
+            "type (--raw)");
 }
 
 Volume LiveSteps::filter_taps() const {

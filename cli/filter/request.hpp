@@ -14,10 +14,9 @@ namespace convolume::cli {
 
 /// Options of a live signal.
 struct LiveOptions {
-    std::optional<index_t> latency;   ///< samples of a block; if not given, the signal is not live
-    std::optional<index_t> channels;  ///< channels of raw frames on standard input
-    bool is_matrix = false;           ///< a filter for each output and each channel
-    std::optional<bool> is_wav;       ///< format of standard output; if not given, the signal's
+    std::optional<index_t> latency;  ///< samples of a block; if not given, the signal is not live
+    bool is_matrix = false;          ///< a filter for each output and each channel
+    std::optional<bool> is_wav;      ///< format of standard output; if not given, the signal's
 };
 
 /// The request of the command line.

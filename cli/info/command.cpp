@@ -96,7 +96,7 @@ std::string statistics_text(const PixelStatistics& statistics) {
 /// build does not have.
 bool holds_signals(const std::string& path, const io::OpenSignalOptions& options) {
     const bool raw = options.raw_type || options.raw_signals || options.raw_header ||
-                     options.raw_byte_order || io::stored_type_of_name(path);
+                     options.raw_byte_order || options.raw_layout || io::stored_type_of_name(path);
     if (raw) return true;
     try {
         const auto reader = io::open_signal(path, options);

@@ -146,12 +146,11 @@ class ResampleSteps : public SignalSteps {
         : SignalSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override {
-        open_signal();
+        open_signal(context);
         rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
-        if ((request_.reads_stdin() || request_.writes_stdout()) && signal_info_.signals() > 1)
-            throw InvalidArgument(
-                message("standard input and output hold one signal, and here are ",
-                        signal_info_.signals(), "; name files"));
+        if (request_.writes_stdout() && signal_info_.signals() > 1)
+            throw InvalidArgument(message("standard output holds one signal, and here are ",
+                                          signal_info_.signals(), "; name a file"));
         if (!rate_hz_ && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
             throw InvalidArgument(message("a WAV file names its sampling rate, and \"",
                                           request_.signal,

@@ -90,7 +90,10 @@ void add_raw_options(CLI::App& app, io::OpenSignalOptions& options) {
     add_parsed(app, "--byte-order", options.raw_byte_order, io::parse_byte_order, "little|big",
                "Byte order of raw samples (default little)");
     add_parsed(app, "--signals", options.raw_signals, parse_positive<index_t>, "N",
-               "Number of signals of equal length, one after another, in a raw file");
+               "Number of signals of equal length in a raw file, or on standard input");
+    add_parsed(app, "--layout", options.raw_layout, io::parse_signal_layout, "planar|interleaved",
+               "Order of the raw samples of several signals: one signal after the other, or a "
+               "sample of each in turn. Files need it; standard input is interleaved");
 }
 
 }  // namespace convolume::cli

@@ -41,7 +41,7 @@ void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engi
 /// Parses a number of parts: 1, 2, 4, 8 or 16, or "auto", which is 0.
 int parse_parts(std::string_view text);
 
-/// Adds --raw, --header, --byte-order and --signals for raw files.
+/// Adds --raw, --header, --byte-order, --signals and --layout for raw files and pipes.
 void add_raw_options(CLI::App& app, io::OpenSignalOptions& options);
 
 }  // namespace convolume::cli

@@ -39,13 +39,10 @@ std::string flag_in_tables(std::string_view option) {
 /// Returns the command's option for an option of the library.
 std::string command_option(std::string_view library_option) {
     constexpr std::pair<std::string_view, const char*> other_names[] = {
-        {"raw_type", "--raw"},
-        {"raw_signals", "--signals"},
-        {"raw_samples", "--taps"},
-        {"raw_header", "--header"},
-        {"raw_byte_order", "--byte-order"},
-        {"stored", "--output-type"},
-        {"sampling_rate_hz", "--rate"}};
+        {"raw_type", "--raw"},       {"raw_signals", "--signals"},
+        {"raw_samples", "--taps"},   {"raw_layout", "--layout"},
+        {"raw_header", "--header"},  {"raw_byte_order", "--byte-order"},
+        {"stored", "--output-type"}, {"sampling_rate_hz", "--rate"}};
     for (const auto& [name, option] : other_names)
         if (name == library_option) return option;
     std::string flag = flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions,

@@ -33,9 +33,10 @@ WorkAmount SignalSteps::work() const {
         "sample"};
 }
 
-void SignalSteps::open_signal() {
-    reader_ = files_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, files_.signal_file)
-                                   : io::open_signal(files_.signal, files_.signal_file);
+void SignalSteps::open_signal(const ExecutionContext& context) {
+    reader_ = files_.reads_stdin()
+                  ? io::open_signal_pipe(STDIN_FILENO, files_.signal_file, context.stop)
+                  : io::open_signal(files_.signal, files_.signal_file);
     signal_info_ = reader_->info();
 }
 
@@ -125,8 +126,8 @@ RunFiles SignalRequest::files() const {
 void add_signal(CLI::App& app, SignalRequest& request) {
     app.add_option(
            "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
-           "samples on standard input: the last axis holds the samples")
+           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for WAV or "
+           "raw samples on standard input: the last axis holds the samples")
         ->required();
     begin_group(app, groups::input);
     add_raw_options(app, request.signal_file);

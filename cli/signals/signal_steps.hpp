@@ -89,7 +89,7 @@ class SignalSteps : public RunSteps {
     ExecutionReport executed() const override { return executed_; }
 
   protected:
-    void open_signal();
+    void open_signal(const ExecutionContext& context);
     /// Creates the result's file, or opens standard output. `rate_hz` is used unless the request
     /// has a rate.
     void create_results(const std::vector<index_t>& dims, PixelType type,

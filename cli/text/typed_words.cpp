@@ -35,6 +35,7 @@ constexpr auto option_aliases = std::to_array<OptionAlias>({
     {"--voxel-size", "--voxel"},
     {"--spacing", "--voxel"},
     {"--channels", "--channel"},
+    {"--channels", "--signals"},
     {"--frames", "--frame"},
     {"--time", "--frame"},
     {"--algorithm", "--method"},

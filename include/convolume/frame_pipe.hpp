@@ -19,7 +19,8 @@ class CONVOLUME_API FrameReader {
     /// Returns the metadata. The channels have unknown_samples.
     virtual const SignalInfo& info() const = 0;
     /// Waits for `frames` frames and stores them in `channels`, of the shape (1, channels, frames
-    /// or more) and the type float32 or float64. Returns fewer frames only at the end of the input.
+    /// or more) and of info().type or a wider type. Returns fewer frames only at the end of the
+    /// input.
     virtual index_t read(index_t frames, const ImageView& channels) = 0;
     /// Throws BadData if the input ended within a frame, or before the end that its header names.
     virtual void check_end() const = 0;
@@ -28,9 +29,9 @@ class CONVOLUME_API FrameReader {
 };
 
 /// Opens frames that come from a descriptor: raw samples if options.raw_type is given, of
-/// `channels` channels (by default one), else WAV (RIFF or RF64), whose header tells their number.
-/// Reads the header. The descriptor is not closed. Throws InvalidArgument (no raw_type and no WAV,
-/// complex samples), BadData (a damaged header), or IoError.
+/// options.raw_signals channels (by default one), else WAV (RIFF or RF64), whose header tells their
+/// number and is read at once. The descriptor is not closed. Throws InvalidArgument (no raw_type
+/// and no WAV, signals that are not interleaved), BadData (a damaged header), or IoError.
 /// @code{.cpp}
 /// int ends[2];
 /// if (pipe(ends) != 0) throw std::runtime_error("there is no pipe");
@@ -49,8 +50,7 @@ class CONVOLUME_API FrameReader {
 /// close(ends[0]);
 /// @endcode
 CONVOLUME_API std::unique_ptr<FrameReader> open_frame_pipe(int descriptor,
-                                                           const OpenSignalOptions& options,
-                                                           std::optional<index_t> channels = {});
+                                                           const OpenSignalOptions& options);
 
 /// Writes frames to a descriptor, each at once.
 class CONVOLUME_API FrameWriter {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,15 +80,25 @@ enum class ByteOrder { little, big };
 /// Parses "little" or "big". Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API ByteOrder parse_byte_order(std::string_view);
 
+/// Order of the samples of several signals in a raw file or pipe.
+enum class SignalLayout {
+    planar,       ///< all samples of a signal, then those of the next one
+    interleaved,  ///< a sample of each signal, then the next sample of each
+};
+/// Parses "planar" or "interleaved". Throws InvalidArgument, which lists these, for others.
+CONVOLUME_API SignalLayout parse_signal_layout(std::string_view);
+
 /// Options of open_signal(). They describe raw files, which have no metadata.
 struct OpenSignalOptions {
     /// Type of the samples. It is not needed if the extension names it: .f32, .c64, .i16, .ci16 and
     /// others (stored_type_of_name()).
     std::optional<StoredType> raw_type{};
-    /// Number of signals of equal length that follow one another; they become an axis.
+    /// Number of signals of equal length; they become an axis.
     std::optional<index_t> raw_signals{};
     /// Number of samples of each signal, instead of raw_signals.
     std::optional<index_t> raw_samples{};
+    /// Order of the samples. Files of several signals need it, as nothing else tells it.
+    std::optional<SignalLayout> raw_layout{};
     /// Bytes before the first sample.
     std::optional<index_t> raw_header{};
     /// Byte order of the samples. If not given, little-endian.
@@ -134,16 +145,20 @@ class CONVOLUME_API SignalReader {
 /// io::OpenSignalOptions options;
 /// options.raw_type = io::StoredType::int16;
 /// options.raw_signals = 2;
+/// options.raw_layout = io::SignalLayout::interleaved;
 /// const auto reader = io::open_signal("zeros.raw", options);
 /// assert(reader->info().signals() == 2 && reader->info().samples() == 1000);
 /// @endcode
 CONVOLUME_API std::unique_ptr<SignalReader> open_signal(const std::string& path,
                                                         const OpenSignalOptions& options = {});
 
-/// Opens one signal of raw samples that comes from an open file descriptor, such as standard input.
-/// It has unknown_samples, and ends with the input. Samples are read in order, each once. The
-/// descriptor is not closed. Throws InvalidArgument (no raw_type, several signals). Reads throw
-/// BadData if the input ends within a sample.
+/// Opens signals that come from an open file descriptor, such as standard input: raw samples if
+/// options.raw_type is given, else WAV (RIFF or RF64). One signal has unknown_samples and ends with
+/// the input; its samples are read in order, each once. Several signals are interleaved. They are
+/// stored in a file without a name in the system's temporary folder first, and then have a known
+/// length and are read in any order. The descriptor is not closed. Throws what open_frame_pipe()
+/// throws, and Cancelled if `stop` is requested before the signals are stored. Reads throw BadData
+/// if the input ends within a sample.
 /// @code{.cpp}
 /// int ends[2];
 /// if (pipe(ends) != 0) throw std::runtime_error("there is no pipe");
@@ -159,7 +174,8 @@ CONVOLUME_API std::unique_ptr<SignalReader> open_signal(const std::string& path,
 /// close(ends[0]);
 /// @endcode
 CONVOLUME_API std::unique_ptr<SignalReader> open_signal_pipe(int descriptor,
-                                                             const OpenSignalOptions& options);
+                                                             const OpenSignalOptions& options,
+                                                             std::stop_token stop = {});
 
 /// Type of the samples that a SignalWriter takes: results of filters, or positions (int64) in them.
 enum class SampleType { float32, float64, complex64, complex128, int64 };

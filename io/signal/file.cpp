@@ -68,10 +68,11 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
             " has a header that tells its shape, and cannot be split; leave out what raw files "
             "need (",
             OptionName{"raw_signals"}, ", ", OptionName{"raw_samples"}, ")"));
-    if (options.raw_header || options.raw_byte_order)
+    if (options.raw_header || options.raw_byte_order || options.raw_layout)
         throw InvalidArgument(sentence(
             file, " is no raw file, and says where and how its samples lie; leave that out (",
-            OptionName{"raw_header"}, ", ", OptionName{"raw_byte_order"}, ")"));
+            OptionName{"raw_header"}, ", ", OptionName{"raw_byte_order"}, ", ",
+            OptionName{"raw_layout"}, ")"));
 }
 
 void refuse_stored(const NewSignals& signals) {
@@ -104,6 +105,13 @@ ByteOrder parse_byte_order(std::string_view text) {
     if (text == "little") return ByteOrder::little;
     if (text == "big") return ByteOrder::big;
     throw InvalidArgument(message("a byte order is little or big, not \"", text, "\"; choose one"));
+}
+
+SignalLayout parse_signal_layout(std::string_view text) {
+    if (text == "planar") return SignalLayout::planar;
+    if (text == "interleaved") return SignalLayout::interleaved;
+    throw InvalidArgument(
+        message("a layout is planar or interleaved, not \"", text, "\"; choose one"));
 }
 
 bool begins_as_wav(std::string_view head) {

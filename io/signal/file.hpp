@@ -22,6 +22,13 @@ std::unique_ptr<SignalReader> open_npy_signal(const std::string& path);
 bool begins_as_npy(std::string_view head);
 std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredType type,
                                               const OpenSignalOptions& options);
+/// Returns a reader of frames of `info.type` in an open file, which it closes. `info` has their
+/// number.
+std::unique_ptr<SignalReader> open_stored_frames(int descriptor, const std::string& path,
+                                                 const SignalInfo& info);
+/// Returns the format and type of raw samples, without their number. Throws InvalidArgument for
+/// types that raw files do not have.
+SignalInfo raw_info(StoredType type);
 std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec);
 
 std::unique_ptr<SignalReader> open_wav_signal(const std::string& path);

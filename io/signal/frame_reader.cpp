@@ -8,6 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/frame_pipe.hpp"
+#include "io/signal/file.hpp"
 #include "io/signal/pipe.hpp"
 #include "io/signal/sample_codec.hpp"
 #include "io/signal/wav_format.hpp"
@@ -15,7 +16,6 @@
 namespace convolume::io {
 namespace {
 
-constexpr const char* standard_input = "standard input";
 constexpr std::size_t riff_bytes = 12;  ///< of the name, the size and the kind of a RIFF file
 
 void check_frames(index_t frames, const SignalInfo& info, const ImageView& channels) {
@@ -33,10 +33,11 @@ class PipeFrames : public FrameReader {
     void cancel() final { pipe_.cancel(); }
     void check_end() const override {
         if (cut_bytes_ > 0)
-            throw BadData(message(standard_input,
-                                  " ended within a sample: after its last frame of ", frame_bytes_,
-                                  " bytes came ", cut_bytes_,
-                                  "; it is cut, or of another type or number of channels"));
+            throw BadData(
+                message(standard_input, " ended within a ",
+                        info_.stored.empty() ? convolume::to_string(info_.type) : info_.stored,
+                        " sample: after its last frame of ", frame_bytes_, " bytes came ",
+                        cut_bytes_, "; it is cut, or of another type or number of channels"));
     }
 
   protected:
@@ -57,33 +58,29 @@ class PipeFrames : public FrameReader {
 
 class RawFrames : public PipeFrames {
   public:
-    RawFrames(int descriptor, const OpenSignalOptions& options, index_t channels)
+    RawFrames(int descriptor, const OpenSignalOptions& options)
         : PipeFrames(descriptor),
           type_(*options.raw_type),
-          channels_(channels),
-          is_swapped_(swaps_bytes(options)) {
-        if (type_ == StoredType::int24 || is_complex(type_))
-            throw InvalidArgument(
-                sentence("a live signal has real samples of 8, 16, 32 or 64 bits, not ",
-                         to_string(type_), "; name another type (", OptionName{"raw_type"}, ")"));
-        info_.format = "raw";
-        info_.type = read_type(type_);
-        if (channels > 1) info_.dims.push_back(channels);
+          channels_(options.raw_signals.value_or(1)),
+          is_swapped_(swaps_bytes(options)),
+          header_bytes_(options.raw_header.value_or(0)) {
+        info_ = raw_info(type_);
+        if (channels_ > 1) info_.dims.push_back(channels_);
         info_.dims.push_back(unknown_samples);
-        frame_bytes_ = channels * bytes_of(type_);
-        pipe_.skip_header(options.raw_header.value_or(0));
+        frame_bytes_ = channels_ * bytes_of(type_);
     }
 
     index_t read(index_t frames, const ImageView& channels) override {
         check_frames(frames, info_, channels);
-        const index_t samples = frames * channels_;
+        pipe_.skip_header(header_bytes_);
+        header_bytes_ = 0;
+        if (channels_ == 1 && channels.type == info_.type && channels.strides.x == 1)
+            return read_decoded(frames, channels.data);
         const auto bytes_each = static_cast<index_t>(size_of(info_.type));
-        memory_.resize(static_cast<std::size_t>(samples * bytes_each));
-        void* const stored = stored_bytes_address(memory_.data(), samples, type_);
-        const index_t got = read_frames(stored, frames * frame_bytes_);
-        decode_first(memory_.data(), got * channels_, samples, type_, is_swapped_);
+        memory_.resize(static_cast<std::size_t>(frames * channels_ * bytes_each));
+        const index_t got = read_decoded(frames, memory_.data());
         if (got == 0) return 0;
-        ConstImageView interleaved{
+        const ConstImageView interleaved{
             memory_.data(), info_.type, {1, channels_, got}, {0, 1, channels_}};
         ImageView rows = channels;
         rows.shape.x = got;
@@ -92,9 +89,19 @@ class RawFrames : public PipeFrames {
     }
 
   private:
+    /// Reads frames to contiguous memory for `frames` frames. Returns how many arrived.
+    index_t read_decoded(index_t frames, void* to) {
+        const index_t samples = frames * channels_;
+        void* const stored = stored_bytes_address(to, samples, type_);
+        const index_t got = read_frames(stored, frames * frame_bytes_);
+        decode_first(to, got * channels_, samples, type_, is_swapped_);
+        return got;
+    }
+
     StoredType type_;
     index_t channels_;
     bool is_swapped_;
+    index_t header_bytes_;  ///< bytes that are to be skipped
     std::vector<char> memory_;
 };
 
@@ -115,10 +122,10 @@ class WavFrames : public PipeFrames {
         memory_.resize(static_cast<std::size_t>(frames * frame_bytes_ + 8));
         const index_t got = read_frames(memory_.data(), wanted * frame_bytes_);
         if (left_) *left_ -= got * frame_bytes_;
-        if (channels.type == PixelType::float64)
-            decode_frames<double>(got, channels);
-        else
-            decode_frames<float>(got, channels);
+        visit_pixel_type(channels.type, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            if constexpr (std::is_floating_point_v<T>) decode_frames<T>(got, channels);
+        });
         // What follows the samples is of no use, but its writer waits until it is read.
         if (got < frames && left_ && *left_ < frame_bytes_)
             pipe_.skip(std::numeric_limits<index_t>::max());
@@ -217,26 +224,26 @@ class WavFrames : public PipeFrames {
 
 }  // namespace
 
-std::unique_ptr<FrameReader> open_frame_pipe(int descriptor, const OpenSignalOptions& options,
-                                             std::optional<index_t> channels) {
+std::unique_ptr<FrameReader> open_frame_pipe(int descriptor, const OpenSignalOptions& options) {
     constexpr index_t most_channels = 1 << 16;
-    if (options.raw_signals || options.raw_samples)
-        throw InvalidArgument(sentence("channels on ", standard_input,
-                                       " come frame by frame, not one signal after another; leave "
-                                       "that out (",
-                                       OptionName{"raw_signals"}, ")"));
+    if (options.raw_samples || options.raw_layout == SignalLayout::planar)
+        throw InvalidArgument(
+            sentence("signals on ", standard_input,
+                     " come sample by sample (interleaved), not one after another; leave that out "
+                     "(",
+                     OptionName{options.raw_samples ? "raw_samples" : "raw_layout"}, ")"));
     if (!options.raw_type) {
-        if (channels || options.raw_header || options.raw_byte_order)
+        if (options.raw_signals || options.raw_header || options.raw_byte_order)
             throw InvalidArgument(
-                sentence("the number of channels, a header and a byte order "
+                sentence("the number of signals, a header and a byte order "
                          "describe raw samples; name their type, too (",
                          OptionName{"raw_type"}, ")"));
         return std::make_unique<WavFrames>(descriptor);
     }
-    if (channels.value_or(1) < 1 || channels.value_or(1) > most_channels)
-        throw InvalidArgument(
-            message(channels.value_or(1), " channels: a frame has 1 to ", most_channels));
-    return std::make_unique<RawFrames>(descriptor, options, channels.value_or(1));
+    const index_t channels = options.raw_signals.value_or(1);
+    if (channels < 1 || channels > most_channels)
+        throw InvalidArgument(message(channels, " signals: a frame has 1 to ", most_channels));
+    return std::make_unique<RawFrames>(descriptor, options);
 }
 
 }  // namespace convolume::io

@@ -7,6 +7,9 @@
 
 namespace convolume::io {
 
+/// Name of the descriptor that is read, in messages.
+inline constexpr const char* standard_input = "standard input";
+
 /// A file descriptor that can be waited for until another thread cancels.
 class CancellableDescriptor {
   public:

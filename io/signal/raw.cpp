@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw signals: samples without a description, after a header that is skipped. They are in files, or
-// pass through open file descriptors (standard input and output).
+// Raw signals in files: samples without a description, after a header that is skipped. Also writes
+// one signal to an open file descriptor (standard output).
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
@@ -13,19 +14,6 @@
 
 namespace convolume::io {
 namespace {
-
-/// Returns the format and type of raw samples, without their number. Throws InvalidArgument for
-/// types that raw files do not have.
-SignalInfo raw_info(StoredType type) {
-    if (type == StoredType::int24)
-        throw InvalidArgument("int24 samples are read from WAV files only; name another type");
-    SignalInfo info;
-    info.format = "raw";
-    info.type = read_type(type);
-    if (std::string(to_string(type)) != convolume::to_string(info.type))
-        info.stored = to_string(type);
-    return info;
-}
 
 /// Throws Unavailable on big-endian machines, which write no raw samples. `path` is the output.
 void require_little_endian(const std::string& path) {
@@ -38,33 +26,70 @@ void require_little_endian(const std::string& path) {
 
 class RawReader : public SignalReaderBase {
   public:
-    RawReader(const std::string& path, StoredType type, const OpenSignalOptions& options)
-        : file_(path),
+    RawReader(std::unique_ptr<const RawFile> file, StoredType type,
+              const OpenSignalOptions& options)
+        : file_(std::move(file)),
           type_(type),
           header_bytes_(options.raw_header.value_or(0)),
+          is_interleaved_(options.raw_layout == SignalLayout::interleaved),
           swapped_(swaps_bytes(options)) {
         info_ = raw_info(type);
         info_.dims = dims(options);
+        if (info_.signals() > 1 && !options.raw_layout)
+            throw InvalidArgument(sentence(
+                file_->path(), " holds ", info_.signals(),
+                " signals, and nothing tells whether they follow one another (planar) or take "
+                "turns sample by sample (interleaved); say which (",
+                OptionName{"raw_layout"}, ")"));
+    }
+
+    /// Reads frames that open_signal_pipe() stored.
+    RawReader(std::unique_ptr<const RawFile> file, const SignalInfo& info)
+        : file_(std::move(file)),
+          type_(parse_stored_type(convolume::to_string(info.type))),
+          header_bytes_(0),
+          is_interleaved_(true),
+          swapped_(false) {
+        info_ = info;
     }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
-        const index_t first = signal * info_.samples() + begin;
-        file_.read(header_bytes_ + first * bytes_of(type_), stored_bytes_address(to, count, type_),
-                   count * bytes_of(type_));
-        file_.check_unchanged();
+        auto* const stored = static_cast<char*>(stored_bytes_address(to, count, type_));
+        if (is_interleaved_ && info_.signals() > 1)
+            read_from_frames(signal, begin, count, stored);
+        else
+            file_->read(header_bytes_ + (signal * info_.samples() + begin) * bytes_of(type_),
+                        stored, count * bytes_of(type_));
+        file_->check_unchanged();
         decode(to, count, type_, swapped_);
     }
 
   private:
+    /// Reads the stored bytes of samples of one signal, with those of the others between them.
+    void read_from_frames(index_t signal, index_t begin, index_t count, char* to) {
+        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of all signals
+        const index_t width = bytes_of(type_), frame = info_.signals() * width;
+        const index_t most = std::max<index_t>(1, bytes_at_a_time / frame);
+        frames_.resize(static_cast<std::size_t>(std::min(most, count) * frame));
+        for (index_t done = 0; done < count;) {
+            const index_t now = std::min(most, count - done);
+            file_->read(header_bytes_ + (begin + done) * frame, frames_.data(), now * frame);
+            const char* from = frames_.data() + signal * width;
+            for (index_t i = 0; i < now; ++i, from += frame, to += width)
+                std::memcpy(to, from, static_cast<std::size_t>(width));
+            done += now;
+        }
+    }
+
     std::vector<index_t> dims(const OpenSignalOptions& options) const {
-        if (header_bytes_ < 0 || header_bytes_ >= file_.size())
+        if (header_bytes_ < 0 || header_bytes_ >= file_->size())
             throw InvalidArgument(sentence(
-                file_.path(), " has ", file_.size(), " bytes, and a header of ", header_bytes_,
+                file_->path(), " has ", file_->size(), " bytes, and a header of ", header_bytes_,
                 " leaves no samples; give its length (", OptionName{"raw_header"}, ")"));
-        const index_t bytes = file_.size() - header_bytes_;
+        const index_t bytes = file_->size() - header_bytes_;
         if (bytes % bytes_of(type_) != 0)
-            throw BadData(message(file_.path(), " has ", bytes, " bytes",
+            throw BadData(message(file_->path(), " has ", bytes, " bytes",
                                   header_bytes_ > 0 ? " after its header" : "",
                                   ", which is no whole number of ", io::to_string(type_),
                                   " samples of ", bytes_of(type_),
@@ -73,7 +98,7 @@ class RawReader : public SignalReaderBase {
         const auto parts = options.raw_samples ? options.raw_samples : options.raw_signals;
         if (!parts) return {elements};
         if (*parts < 1 || elements % *parts != 0)
-            throw InvalidArgument(message(file_.path(), " holds ", elements, " samples, which ",
+            throw InvalidArgument(message(file_->path(), " holds ", elements, " samples, which ",
                                           *parts,
                                           options.raw_samples ? " samples a signal" : " signals",
                                           " do not divide; give a number that does"));
@@ -81,10 +106,12 @@ class RawReader : public SignalReaderBase {
         return {*parts, elements / *parts};
     }
 
-    RawFile file_;
+    std::unique_ptr<const RawFile> file_;
     StoredType type_;
     index_t header_bytes_;
+    bool is_interleaved_;
     bool swapped_;
+    std::vector<char> frames_;  ///< frames that one signal is taken from
 };
 
 class RawWriter : public SignalWriter {
@@ -112,58 +139,6 @@ class RawWriter : public SignalWriter {
     index_t stored_bytes_;
     SampleEncoder encoder_;
     AtomicOutput output_;
-};
-
-class PipeReader : public SignalReaderBase {
-  public:
-    PipeReader(int descriptor, StoredType type, const OpenSignalOptions& options)
-        : pipe_(descriptor),
-          type_(type),
-          header_bytes_(options.raw_header.value_or(0)),
-          swapped_(swaps_bytes(options)) {
-        info_ = raw_info(type);
-        info_.dims = {unknown_samples};
-    }
-
-    void cancel() override { pipe_.cancel(); }
-
-    void read(index_t signal, index_t begin, index_t count, void* to) override {
-        if (const index_t there = read_until_end(signal, begin, count, to); there < count)
-            throw BadData(message("standard input ended after ", begin + there, " samples, before ",
-                                  begin + count, " that are needed"));
-    }
-
-    index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
-        check_range(info_.dims, signal, begin, count);
-        if (begin < position_)
-            throw InvalidArgument(message("sample ", begin, " of standard input was read before"));
-        pipe_.skip_header(header_bytes_);
-        header_bytes_ = 0;
-        const index_t before = begin - position_;
-        const index_t skipped = whole_samples(pipe_.skip(before * bytes_of(type_)));
-        position_ += skipped;
-        if (skipped < before) return skipped - before;
-        void* const stored = stored_bytes_address(to, count, type_);
-        const index_t there = whole_samples(pipe_.read(stored, count * bytes_of(type_)));
-        position_ += there;
-        decode_first(to, there, count, type_, swapped_);
-        return there;
-    }
-
-  private:
-    index_t whole_samples(index_t bytes) const {
-        if (bytes % bytes_of(type_) != 0)
-            throw BadData(message("standard input ended within a ", io::to_string(type_),
-                                  " sample of ", bytes_of(type_),
-                                  " bytes; it is cut, or of another type"));
-        return bytes / bytes_of(type_);
-    }
-
-    InputPipe pipe_;
-    StoredType type_;
-    index_t header_bytes_;
-    bool swapped_;
-    index_t position_ = 0;  ///< index of the next sample to arrive
 };
 
 class PipeWriter : public SignalWriter {
@@ -197,26 +172,30 @@ class PipeWriter : public SignalWriter {
 
 }  // namespace
 
+SignalInfo raw_info(StoredType type) {
+    if (type == StoredType::int24)
+        throw InvalidArgument("int24 samples are read from WAV files only; name another type");
+    SignalInfo info;
+    info.format = "raw";
+    info.type = read_type(type);
+    if (std::string(to_string(type)) != convolume::to_string(info.type))
+        info.stored = to_string(type);
+    return info;
+}
+
 std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredType type,
                                               const OpenSignalOptions& options) {
-    return std::make_unique<RawReader>(path, type, options);
+    return std::make_unique<RawReader>(std::make_unique<const RawFile>(path), type, options);
+}
+
+std::unique_ptr<SignalReader> open_stored_frames(int descriptor, const std::string& path,
+                                                 const SignalInfo& info) {
+    return std::make_unique<RawReader>(std::make_unique<const RawFile>(descriptor, path), info);
 }
 
 std::unique_ptr<SignalWriter> create_raw_signal(const NewSignals& signals) {
     require_little_endian(signals.path.file);
     return std::make_unique<RawWriter>(signals, signals.options.stored.value());
-}
-
-std::unique_ptr<SignalReader> open_signal_pipe(int descriptor, const OpenSignalOptions& options) {
-    if (!options.raw_type)
-        throw InvalidArgument(
-            sentence("samples on standard input say nothing of their type; name it (",
-                     OptionName{"raw_type"}, ")"));
-    if (options.raw_signals || options.raw_samples)
-        throw InvalidArgument(
-            sentence("standard input is one signal and cannot be split; leave that out (",
-                     OptionName{"raw_signals"}, ")"));
-    return std::make_unique<PipeReader>(descriptor, *options.raw_type, options);
 }
 
 std::unique_ptr<SignalWriter> create_signal_pipe(int descriptor, SampleType type,

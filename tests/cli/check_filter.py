@@ -110,7 +110,8 @@ def check_formats(folder):
     x.astype("<f4").tofile("x.dat")
     random_numbers(3, 7).astype("<f4").tofile("bank.f32")
     bank = np.fromfile("bank.f32", "<f4").astype("f8").reshape(3, 7)
-    run(["x.dat", "bank.f32", "-o", "split.npy", "--raw", "float32", "--signals", "5", "--taps", "7"])
+    run(["x.dat", "bank.f32", "-o", "split.npy", "--raw", "float32", "--signals", "5",
+         "--layout", "planar", "--taps", "7"])
     check_close("raw, split", filter_same(x.reshape(5, 1000), list(bank)), np.load("split.npy"))
 
 

@@ -271,12 +271,12 @@ def check_refusals():
             ([*std, "--raw", "f33"], 2, "ci16"),
             ([*std, "--raw", "i24"], 2, "WAV"),
             ([*std, "--raw", "f32", "--taps", "3"], 2, "2 filters"),
-            ([*std, "--raw", "f32", "--signals", "2"], 2, "(--signals)"),
+            ([*std, "--raw", "f32", "--layout", "planar"], 2, "(--layout)"),
             ([*std, "--raw", "f32", "--json"], 2, "--json"),
             ([*std, "--raw", "f32", "--output-type", "ci16"], 2, "ci16"),
             ([*std, "--raw", "ci16", "--output-type", "i16"], 2, "complex64"),
             ([*std, "--raw", "f32", "--window", "peak:3", "--positions", "-"], 2, "--positions"),
-            (["x.f32", "h.f32", "-o", "-", "--signals", "2"], 2, "2 signals"),
+            (["x.f32", "h.f32", "-o", "-", "--signals", "2", "--layout", "planar"], 2, "2 signals"),
             (["x.f32", "h.f32", "-o", "-", "--chunk", "0"], 2, "--chunk"),
             ([*std, "--raw", "f32"], 65, "no samples")):
         out, err = pipe_through(b"", arguments, status)

@@ -68,7 +68,8 @@ def check_pairs():
             parts.astype(dtype).tofile("x." + name)
             filtered_by_command("x." + name, "one.f64", "-o", "y.c128", "--precision", "float64")
             check(np.array_equal(np.fromfile("y.c128", "<c16"), x), name, "is read otherwise")
-            filtered_by_command("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--precision", "float64")
+            filtered_by_command("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--layout", "planar",
+                                "--precision", "float64")
             check(np.array_equal(np.load("y.npy"), x.reshape(4, 150)), name, "is split otherwise")
             filtered_by_command("x." + name, "one.f64", "-o", "y." + name, "--precision", "float64")
             check(Path("y." + name).read_bytes() == Path("x." + name).read_bytes(), name, "comes back otherwise")
@@ -109,7 +110,7 @@ def check_pairs():
             (["x.f32", "one.f64", "-o", "z.npy", "--output-type", "bf16"], 2, "(--output-type)"),
             (["x.f32", "one.f64", "-o", "z.npy", "--header", "32"], 2, "(--header)"),
             (["x.f32", "one.f64", "-o", "z.npy", "--header", "31"], 65, "after its header"),
-            (["y.npy", "one.f64", "-o", "z.npy", "--header", "31"], 2, "(--header, --byte-order)"),
+            (["y.npy", "one.f64", "-o", "z.npy", "--header", "31"], 2, "(--header, --byte-order, --layout)"),
             (["y.npy", "one.f64", "-o", "z.npy", "--byte-order", "middle"], 2, "little"),
             (["x.f32", "one.f64", "-o", "z.npy", "--rate", "8000"], 2, "--rate")):
         run(["filter", *arguments, "-q"], status, names)
@@ -293,7 +294,8 @@ def check_waves():
             (["x.f32", "one.f64", "-o", "z.wav"], "(--rate)"), (["x.wav", "i.c64", "-o", "z.wav"], "real samples"),
             (["x.wav", "one.f64", "-o", "z.wav", "--output-type", "ci16"], "int24"),
             (["x.wav", "one.f64", "-o", "z.wav", "--window", "decimate:3"], "whole number"),
-            (["x.wav", "one.f64", "-o", "z.npy", "--raw", "i16", "--header", "44"], "(--header, --byte-order)")):
+            (["x.wav", "one.f64", "-o", "z.npy", "--raw", "i16", "--header", "44"],
+             "(--header, --byte-order, --layout)")):
         run(["filter", *arguments, "-q"], 2, names)
     run(["filter", "x.wav", "one.f64", "-o", "y.wav", "-q"], 5, "--overwrite")
 
@@ -461,7 +463,7 @@ def check_information():
     check(got["type"] == "complex64" and got["stored"] == "ci16" and got["shape"] == [6] and got["signals"] == 1 and
           got["sampling_rate_hz"] is None, got)
     check(abs(got["stats"]["max"] - abs(10 + 11j)) < 1e-5, got["stats"])
-    check(info("x.ci16", "--signals", "2")["shape"] == [2, 3], "split")
+    check(info("x.ci16", "--signals", "2", "--layout", "planar")["shape"] == [2, 3], "split")
     got = info("x.ci16", "--header", "4", "--byte-order", "big", "--stats")
     check(got["samples"] == 5 and abs(got["stats"]["max"] - 256 * abs(10 + 11j)) < 1e-2, got)
     os.rename("x.ci16", "x.dat")

@@ -119,6 +119,7 @@ TEST_CASE("names of the library's options become those of the command") {
                                            {"raw_type", "--raw"},
                                            {"raw_signals", "--signals"},
                                            {"raw_samples", "--taps"},
+                                           {"raw_layout", "--layout"},
                                            {"raw_header", "--header"},
                                            {"raw_byte_order", "--byte-order"},
                                            {"stored", "--output-type"},

@@ -124,7 +124,8 @@ TEST_CASE("results have an axis of filters if there is a bank or several files")
     CHECK(shape({"x.npy", "h.npy", "bank.npy", "--mode", "full"}) == Dims{2, 4, 308});
     CHECK(shape({"raw.f32", "h.npy"}) == Dims{300});
     CHECK(shape({"raw.f32", "h.npy", "--signals", "1"}) == Dims{1, 300});
-    CHECK(shape({"raw.f32", "h.npy", "--signals", "10", "--range", "3:33"}) == Dims{10, 30});
+    CHECK(shape({"raw.f32", "h.npy", "--signals", "10", "--layout", "planar", "--range", "3:33"}) ==
+          Dims{10, 30});
     CHECK(shape({"x.npy", "raw.f32", "--taps", "30", "--window", "decimate:100"}) ==
           Dims{2, 10, 3});
 }
@@ -167,6 +168,7 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses_options({"--raw", "float8"}, 2, "float16");
     inputs.refuses_options({"--signals", "0"}, 2, "--signals");
     inputs.refuses_options({"--signals", "2"}, 2, "x.npy");
+    inputs.refuses_options({"--layout", "diagonal"}, 2, "--layout");
     inputs.refuses_options({"--taps", "2"}, 2, "bank.npy");
     inputs.refuses_options({"--positions", "at.i64"}, 2, "peak");
     inputs.refuses_options({"--positions", "at.f32", "--window", "peak:5"}, 2, "*.i64");

@@ -115,6 +115,7 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
                 if (format != ".raw") return;
                 options.raw_type = type;
                 options.raw_samples = dims.back();
+                options.raw_layout = io::SignalLayout::planar;
             };
             raw(io::StoredType::float32);
             check_round_trip<float>(path, io::SampleType::float32, dims, options);
@@ -182,10 +183,22 @@ TEST_CASE("raw files have their type from the name or an option, and are split b
     CHECK(
         io::open_signal(folder / "a.dat", {.raw_type = io::StoredType::complex128})->info().dims ==
         Dims{3});
-    const auto split = io::open_signal(folder / "a.f32", {.raw_signals = 3});
+    const auto planar = io::SignalLayout::planar, interleaved = io::SignalLayout::interleaved;
+    const auto split = io::open_signal(folder / "a.f32", {.raw_signals = 3, .raw_layout = planar});
     CHECK(split->info().dims == Dims{3, 4});
     CHECK(read_row<float>(*split, 1) == std::vector<float>{4, 5, 6, 7});
-    CHECK(io::open_signal(folder / "a.f32", {.raw_samples = 3})->info().dims == Dims{4, 3});
+    const auto frames =
+        io::open_signal(folder / "a.f32", {.raw_signals = 3, .raw_layout = interleaved});
+    CHECK(frames->info().dims == Dims{3, 4});
+    CHECK(read_row<float>(*frames, 1) == std::vector<float>{1, 4, 7, 10});
+    CHECK(io::open_signal(folder / "a.f32", {.raw_samples = 3, .raw_layout = interleaved})
+              ->info()
+              .dims == Dims{4, 3});
+    // Nothing tells the layout of several signals, so it is never guessed.
+    CHECK(
+        contains(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 3}), "raw_layout"));
+    CHECK(
+        contains(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_samples = 3}), "raw_layout"));
     CHECK(io::open_signal(folder / "a.f32", {.raw_signals = 1})->info().dims == Dims{1, 12});
 
     CHECK(
