@@ -89,6 +89,8 @@ ChannelProblem resolve_channels(const ChannelizerOptions& options, PixelType sig
         problem.taps = options.prototype;
         problem.taps.resize(static_cast<std::size_t>(spec.taps()));
     }
+    const index_t taps = given == 0 ? spec.taps() : given;
+    problem.first_middle = static_cast<double>(spec.first) - static_cast<double>(taps - 1) / 2;
     return problem;
 }
 
@@ -99,6 +101,7 @@ ChannelizerPlan ChannelProblem::plan(std::string engine, std::string method) con
     plan.taps_per_channel = spec.taps_per_channel;
     plan.step = spec.step;
     plan.first = spec.first;
+    plan.first_middle = first_middle;
     plan.signal_type = spec.signal_type();
     plan.frame_type = spec.frame_type();
     plan.engine = std::move(engine);
@@ -120,6 +123,11 @@ SynthesisTaps synthesis_taps_of(const ChannelProblem& problem, const std::vector
                                       spec.taps()));
     result.taps.resize(static_cast<std::size_t>(spec.taps()));
     return result;
+}
+
+double ChannelizerPlan::center_frequency(index_t channel) const {
+    const index_t number = channel > channels / 2 ? channel - channels : channel;
+    return static_cast<double>(number) / static_cast<double>(channels);
 }
 
 std::string ChannelizerPlan::to_string() const {

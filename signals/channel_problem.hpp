@@ -28,6 +28,7 @@ void check_frame_view(const ConstImageView& frames, const Shape3& wanted);
 struct ChannelProblem {
     ChannelSpec spec;
     std::vector<double> taps;
+    double first_middle = 0;  ///< ChannelizerPlan::first_middle
     bool interleaved = false;
     NanPolicy nan = NanPolicy::error;
 

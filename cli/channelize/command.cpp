@@ -106,10 +106,7 @@ class ChannelizeSteps : public SignalSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        const ChannelizerPlan& plan = channelizer_->plan();
-        std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
-        if (rate_hz) *rate_hz /= static_cast<double>(plan.step);
-        create_results(result_dims(), plan.frame_type, rate_hz);
+        create_results();
         run_to_end(context, "frames", [&](const ExecutionContext& recorded) {
             for (index_t signal = 0; signal < signal_info_.signals(); ++signal)
                 frames_ = divide(signal, recorded);
@@ -161,6 +158,18 @@ class ChannelizeSteps : public SignalSteps {
     }
 
     PixelType result_type() const override { return channelizer_->plan().frame_type; }
+    io::SignalCoordinates result_coordinates() const override {
+        const ChannelizerPlan& plan = channelizer_->plan();
+        io::SignalCoordinates coordinates = signal_info_.coordinates;
+        coordinates.center_frequencies_hz.clear();
+        if (!coordinates.sampling_rate_hz) return coordinates;
+        const double rate_hz = *coordinates.sampling_rate_hz;
+        coordinates.start_s += plan.first_middle / rate_hz;
+        coordinates.sampling_rate_hz = rate_hz / static_cast<double>(plan.step);
+        for (index_t m = 0; m < plan.stored_channels; ++m)
+            coordinates.center_frequencies_hz.push_back(plan.center_frequency(m) * rate_hz);
+        return coordinates;
+    }
     std::string result_text() const override {
         return SignalSteps::result_text() +
                (request_.writes_stdout() ? ", frames × channels" : ", channels × frames");

@@ -47,9 +47,13 @@ TableFormat table_format(std::string_view path) {
 /// The table of peaks that is written.
 class PeakTable {
   public:
-    /// With `rate_hz`, peaks have a time in seconds; with `chirps`, frequency and drift.
-    PeakTable(TableFormat format, std::optional<double> rate_hz, std::vector<Chirp> chirps)
-        : format_(format), rate_hz_(rate_hz), chirps_(std::move(chirps)) {}
+    /// With a sampling rate, peaks have a time in seconds; with `chirps`, frequency and drift.
+    PeakTable(TableFormat format, const io::SignalCoordinates& coordinates,
+              std::vector<Chirp> chirps)
+        : format_(format),
+          rate_hz_(coordinates.sampling_rate_hz),
+          start_s_(coordinates.start_s),
+          chirps_(std::move(chirps)) {}
 
     std::string header() const {
         if (format_ == TableFormat::json) return "[";
@@ -64,7 +68,8 @@ class PeakTable {
                 {"signal", number_text(peak.signal)},
                 {"template", number_text(peak.template_index)},
                 {"position", number_text(peak.position)}};
-            if (rate_hz_) fields.emplace_back("seconds", number_text(peak.position / *rate_hz_));
+            if (rate_hz_)
+                fields.emplace_back("seconds", number_text(start_s_ + peak.position / *rate_hz_));
             fields.emplace_back("snr", number_text(peak.snr));
             fields.emplace_back("phase", number_text(peak.phase));
             if (!chirps_.empty()) {
@@ -94,6 +99,7 @@ class PeakTable {
   private:
     TableFormat format_;
     std::optional<double> rate_hz_;
+    double start_s_;             ///< time of the first sample
     std::vector<Chirp> chirps_;  ///< of the templates; empty if they are no chirps
     index_t peaks_ = 0;
     double strongest_ = 0;
@@ -107,7 +113,6 @@ struct CorrelateRequest : SignalRequest {
     ChirpBankOptions chirps;  ///< chirps instead of templates, if they have samples
     EngineChoice engines;
     io::OpenSignalOptions template_files;
-    std::optional<double> rate_hz;  ///< sampling rate of the signal
 
     RunFiles files() const {
         RunFiles files = SignalRequest::files();
@@ -118,15 +123,12 @@ struct CorrelateRequest : SignalRequest {
 };
 
 void add_inputs(CLI::App& app, CorrelateRequest& request) {
-    add_signal(app, request);
+    add_signal(app, request, "--rate,--input-rate");
     app.add_option("TEMPLATES", request.templates,
                    "Files, each with one template (1D) or several (templates × samples)");
     begin_group(app, groups::input);
     add_parsed(app, "--taps", request.template_files.raw_samples, parse_positive<index_t>, "M",
                "Samples per template in raw TEMPLATES");
-    add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
-               "Sampling rate of SIGNAL, for times and chirps (default: the one that a WAV file "
-               "names)");
 }
 
 /// Parses "A:B", or "A" for A:A.
@@ -185,8 +187,6 @@ void check_request(const CorrelateRequest& request) {
                                   ? "nothing says what to look for; name files of templates, or "
                                     "give --chirps"
                                   : "templates and --chirps are two banks; leave out one of them");
-    if (request.rate_hz && !(*request.rate_hz > 0))
-        throw InvalidArgument(message("--rate is a number of Hz above 0, not ", *request.rate_hz));
     check_standard_input(request);
     if (request.writes_stdout() && !request.run.dry_run && request.run.json)
         throw InvalidArgument(
@@ -200,7 +200,6 @@ class CorrelateSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override {
         open_signal(context);
-        rate_hz_ = request_.rate_hz ? request_.rate_hz : signal_info_.sampling_rate_hz;
         templates_ = read_filters(request_.templates, request_.template_files, *context.timeline);
     }
 
@@ -223,7 +222,7 @@ class CorrelateSteps : public SignalSteps {
                         " templates and a signal of unknown length cannot be stored: give one "
                         "template, or a file of samples"));
         table_.emplace(request_.output.empty() ? TableFormat::csv : table_format(request_.output),
-                       rate_hz_, std::move(chirps.chirps));
+                       signal_info_.coordinates, std::move(chirps.chirps));
     }
 
     WorkAmount work() const override {
@@ -259,7 +258,6 @@ class CorrelateSteps : public SignalSteps {
     void tell_plan(const Facts& facts) const override {
         SignalSteps::tell_plan(facts);
         const FilterBank& filters = bank_->filter_bank();
-        facts.json["input"]["rate_hz"] = or_null(rate_hz_);
         facts.json["templates"] = {{"count", filters.filters()}, {"samples", filters.taps()}};
         tell_filters(facts, "bank", "templates", templates_);
         if (request_.chirps.samples > 0)
@@ -289,6 +287,9 @@ class CorrelateSteps : public SignalSteps {
   private:
     PixelType result_type() const override { return bank_->filter_bank().result_type(); }
     std::vector<index_t> result_dims() const override { return series_dims_; }
+    io::SignalCoordinates result_coordinates() const override {
+        return coordinates_of_results(signal_info_, series_dims_, bank_->filter_bank(), 1);
+    }
     std::string result_text() const override {
         if (request_.run.dry_run)
             return message("peaks of SNR ", request_.options.threshold, " in windows of ",
@@ -301,18 +302,14 @@ class CorrelateSteps : public SignalSteps {
     ChirpBank chirp_bank() const {
         if (request_.chirps.samples == 0) return {};
         ChirpBankOptions options = request_.chirps;
-        options.rate_hz = rate_hz_.value_or(1);
+        options.rate_hz = signal_info_.coordinates.sampling_rate_hz.value_or(1);
         return convolume::chirp_bank(options);
     }
 
     void create_series() {
         if (request_.series.empty()) return;
-        io::CreateSignalOptions create;
-        create.overwrite = request_.create.overwrite;
-        create.software = software_name();
-        create.sampling_rate_hz = rate_hz_;
         series_ = io::create_signal(request_.series, series_dims_,
-                                    io::sample_type_of(bank_->filter_bank().result_type()), create);
+                                    io::sample_type_of(result_type()), options_of_results());
     }
 
     void add_text(const std::string& text) {
@@ -323,7 +320,6 @@ class CorrelateSteps : public SignalSteps {
     }
 
     const CorrelateRequest& request_;
-    std::optional<double> rate_hz_;
     std::vector<FilterFile> templates_;
     std::optional<CorrelationBank> bank_;
     std::optional<PeakTable> table_;

@@ -47,12 +47,9 @@ class FilterSteps : public SignalSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        std::optional<double> rate_hz = signal_info_.sampling_rate_hz;
-        if (rate_hz) *rate_hz /= static_cast<double>(request_.options.window.length);
-        create_results(result_dims_, bank_->result_type(), rate_hz);
+        create_results();
         if (!request_.positions.empty()) {
-            io::CreateSignalOptions create = request_.create;
-            create.software = software_name();
+            io::CreateSignalOptions create = options_of_results();
             create.stored.reset();
             positions_ =
                 io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
@@ -107,6 +104,10 @@ class FilterSteps : public SignalSteps {
 
     PixelType result_type() const override { return bank_->result_type(); }
     std::vector<index_t> result_dims() const override { return result_dims_; }
+    io::SignalCoordinates result_coordinates() const override {
+        return coordinates_of_results(signal_info_, result_dims_, *bank_,
+                                      request_.options.window.length);
+    }
     std::string result_text() const override {
         std::string text =
             message(SignalSteps::result_text(), ", of samples ", bank_->range().begin, " … ");
@@ -166,8 +167,8 @@ void add_output(CLI::App& app, FilterRequest& request) {
                "How samples are stored on standard output, in .raw, .npy and .wav files; integers "
                "are rounded and clamped (default: the result's type; float32 in .wav)");
     add_parsed(
-        app, "--rate", request.create.sampling_rate_hz, parse_number, "HZ",
-        "Sampling rate that a .wav file names (default: the signal's, divided by the window)");
+        app, "--rate", request.create.coordinates.sampling_rate_hz, parse_above_zero, "HZ",
+        "Sampling rate that the result names (default: the signal's, divided by the window)");
     add_value(app, "--positions", request.positions, "FILE",
               "Positions of the peaks: indices of the signal's samples, int64: .npy, "
               ".h5[:/dataset] or .i64");
@@ -195,9 +196,9 @@ void check_request(const FilterRequest& request) {
     if (request.positions == standard_stream)
         throw InvalidArgument("--positions are not written to standard output; name a file");
     check_live(request);
-    if (request.create.sampling_rate_hz && !request.live.latency && !request.output.empty() &&
-        !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
-        throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
+    if (request.create.coordinates.sampling_rate_hz && !request.live.latency &&
+        !request.output.empty() && !holds_sampling_rate(request.output))
+        throw InvalidArgument("raw samples name no sampling rate; leave --rate out");
     check_signal_files(request);
 }
 

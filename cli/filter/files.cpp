@@ -72,6 +72,17 @@ std::vector<index_t> result_dims(const io::SignalInfo& signal,
     return dims;
 }
 
+io::SignalCoordinates coordinates_of_results(const io::SignalInfo& signal,
+                                             const std::vector<index_t>& dims,
+                                             const FilterBank& bank, index_t step) {
+    io::SignalCoordinates coordinates = signal.coordinates;
+    if (dims.size() != signal.dims.size()) coordinates.center_frequencies_hz.clear();
+    if (!coordinates.sampling_rate_hz) return coordinates;
+    coordinates.start_s += static_cast<double>(bank.first_sample()) / *coordinates.sampling_rate_hz;
+    *coordinates.sampling_rate_hz /= static_cast<double>(step);
+    return coordinates;
+}
+
 void FileSource::read(index_t signal, index_t begin, index_t count, void* to) {
     const PhaseTimer timer(timeline_, Phase::read, -1, -1,
                            count * static_cast<index_t>(size_of(type())));

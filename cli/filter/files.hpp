@@ -34,6 +34,12 @@ std::vector<index_t> result_dims(const io::SignalInfo& signal,
                                  const std::vector<FilterFile>& filters, const FilterBank& bank,
                                  const FilterOptions& options);
 
+/// Returns the times of results of `dims`, of which one in `step` is kept, and the center
+/// frequencies of the signal if its channels are still the axis before the samples.
+io::SignalCoordinates coordinates_of_results(const io::SignalInfo& signal,
+                                             const std::vector<index_t>& dims,
+                                             const FilterBank& bank, index_t step);
+
 /// A source that reads signals from a file.
 class FileSource : public SignalSource {
   public:

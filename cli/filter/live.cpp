@@ -92,6 +92,11 @@ void LiveSteps::plan(const ExecutionContext&) {
     format_ = result_format();
 }
 
+std::optional<double> LiveSteps::signal_rate_hz() const {
+    return request_.input_rate_hz ? request_.input_rate_hz
+                                  : reader_->info().coordinates.sampling_rate_hz;
+}
+
 io::FrameFormat LiveSteps::result_format() const {
     const io::SignalInfo& info = reader_->info();
     const bool is_double = request_.options.precision == Precision::float64;
@@ -100,14 +105,14 @@ io::FrameFormat LiveSteps::result_format() const {
     format.stored = request_.create.stored.value_or(is_double ? io::StoredType::float64
                                                               : io::StoredType::float32);
     if (!request_.live.is_wav.value_or(info.format == "WAV")) {
-        if (request_.create.sampling_rate_hz)
+        if (request_.create.coordinates.sampling_rate_hz)
             throw InvalidArgument(
                 "raw samples name no sampling rate; leave --rate out, or write "
                 "--pipe-format wav");
         return format;
     }
-    format.wav_rate_hz =
-        request_.create.sampling_rate_hz ? request_.create.sampling_rate_hz : info.sampling_rate_hz;
+    format.wav_rate_hz = request_.create.coordinates.sampling_rate_hz;
+    if (!format.wav_rate_hz) format.wav_rate_hz = signal_rate_hz();
     if (!format.wav_rate_hz)
         throw InvalidArgument(
             "WAV names its sampling rate, and raw samples have none; give it "
@@ -186,7 +191,7 @@ void LiveSteps::filter_blocks_of(const ExecutionContext& context) {
 void LiveSteps::tell_result(const Facts& facts) const {
     warn_of_clamped_samples(facts.console, writer_->clamped(), io::to_string(format_.stored));
     std::string text = message(times_.blocks(), " of ", filter_->block(), " samples");
-    const auto rate = format_.wav_rate_hz ? format_.wav_rate_hz : reader_->info().sampling_rate_hz;
+    const auto rate = format_.wav_rate_hz ? format_.wav_rate_hz : signal_rate_hz();
     if (rate)
         text +=
             message(" (", format_duration(static_cast<double>(filter_->block()) / *rate), " each)");

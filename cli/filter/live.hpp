@@ -50,6 +50,7 @@ class LiveSteps : public RunSteps {
   private:
     /// Returns the filters as outputs × inputs × taps, or 1 × channels × taps.
     Volume filter_taps() const;
+    std::optional<double> signal_rate_hz() const;
     io::FrameFormat result_format() const;
     void filter_blocks(const ExecutionContext& context);
     template <class Real>

@@ -91,16 +91,17 @@ std::string statistics_text(const PixelStatistics& statistics) {
                    '\n');
 }
 
-/// Returns true if `path` holds signals rather than an image: raw files, WAV, and arrays of one
-/// axis. Returns false for files that cannot be opened. Throws Unavailable for formats that this
-/// build does not have.
+/// Returns true if `path` holds signals rather than an image: raw files, WAV, arrays of one axis,
+/// and those with a sampling rate. Returns false for files that cannot be opened. Throws
+/// Unavailable for formats that this build does not have.
 bool holds_signals(const std::string& path, const io::OpenSignalOptions& options) {
     const bool raw = options.raw_type || options.raw_signals || options.raw_header ||
                      options.raw_byte_order || options.raw_layout || io::stored_type_of_name(path);
     if (raw) return true;
     try {
         const auto reader = io::open_signal(path, options);
-        return reader->info().format == "WAV" || reader->info().dims.size() == 1;
+        const io::SignalInfo& info = reader->info();
+        return info.format == "WAV" || info.dims.size() == 1 || info.coordinates.sampling_rate_hz;
     } catch (const Unavailable&) {
         throw;
     } catch (const Error&) {
@@ -114,10 +115,18 @@ std::string signals_text(io::SignalReader& reader, bool statistics) {
     std::string text = message("format: ", info.format, "\ntype: ", to_string(info.type), '\n');
     if (!info.stored.empty()) text += message("stored as: ", info.stored, '\n');
     text += message("signals: ", info.signals(), "\nsamples: ", info.samples(), '\n');
-    if (info.sampling_rate_hz)
-        text += message("sampling rate: ", *info.sampling_rate_hz, " Hz\nduration: ",
-                        format_number(static_cast<double>(info.samples()) / *info.sampling_rate_hz),
-                        " s\n");
+    if (info.coordinates.sampling_rate_hz)
+        text += message(
+            "sampling rate: ", *info.coordinates.sampling_rate_hz, " Hz\nduration: ",
+            format_number(static_cast<double>(info.samples()) / *info.coordinates.sampling_rate_hz),
+            " s\n");
+    if (info.coordinates.start_s != 0)
+        text += message("first sample at: ", format_number(info.coordinates.start_s), " s\n");
+    if (const auto& frequencies = info.coordinates.center_frequencies_hz; !frequencies.empty()) {
+        const auto [lowest, highest] = std::minmax_element(frequencies.begin(), frequencies.end());
+        text += message("center frequencies: ", frequencies.size(), " from ", *lowest, " to ",
+                        *highest, " Hz\n");
+    }
     text += message("bytes: ", bytes_of(info), " (", format_bytes(bytes_of(info)), ")\n");
     if (statistics) text += statistics_text(statistics_of(reader));
     return text;
@@ -133,7 +142,10 @@ std::string signals_json(const std::string& path, io::SignalReader& reader, bool
     json["shape"] = info.dims;
     json["signals"] = info.signals();
     json["samples"] = info.samples();
-    json["sampling_rate_hz"] = or_null(info.sampling_rate_hz);
+    json["sampling_rate_hz"] = or_null(info.coordinates.sampling_rate_hz);
+    if (info.coordinates.sampling_rate_hz) json["start_s"] = info.coordinates.start_s;
+    if (const auto& frequencies = info.coordinates.center_frequencies_hz; !frequencies.empty())
+        json["center_frequencies_hz"] = frequencies;
     json["bytes"] = bytes_of(info);
     if (statistics) json["stats"] = statistics_json(statistics_of(reader));
     return dump(json);

@@ -25,10 +25,9 @@ namespace {
 struct ResampleRequest : SignalRequest {
     std::string filter;  ///< file of the taps; empty for the low-pass filter
     std::optional<index_t> up, down;
-    std::optional<double> rate_hz;        ///< sampling rate of the result
-    std::optional<double> input_rate_hz;  ///< sampling rate of the signal
-    index_t zero_crossings = 10;          ///< of the low-pass filter, on each side
-    double kaiser = 5;                    ///< parameter of its window
+    std::optional<double> rate_hz;  ///< sampling rate of the result
+    index_t zero_crossings = 10;    ///< of the low-pass filter, on each side
+    double kaiser = 5;              ///< parameter of its window
     ResampleOptions options;
     std::optional<index_t> chunk;  ///< samples that are read at a time
 
@@ -82,12 +81,6 @@ RateChange rate_change(double from_hz, double to_hz) {
                                       ", whose filter would be too long; choose a rate that has a "
                                       "larger common divisor, or --up and --down near this ratio"));
     return change;
-}
-
-void add_inputs(CLI::App& app, ResampleRequest& request) {
-    add_signal(app, request);
-    add_parsed(app, "--input-rate", request.input_rate_hz, parse_number, "HZ",
-               "Sampling rate of SIGNAL (default: the one that a WAV file names)");
 }
 
 void add_computation(CLI::App& app, ResampleRequest& request) {
@@ -147,11 +140,10 @@ class ResampleSteps : public SignalSteps {
 
     void open(const ExecutionContext& context) override {
         open_signal(context);
-        rate_hz_ = request_.input_rate_hz ? request_.input_rate_hz : signal_info_.sampling_rate_hz;
         if (request_.writes_stdout() && signal_info_.signals() > 1)
             throw InvalidArgument(message("standard output holds one signal, and here are ",
                                           signal_info_.signals(), "; name a file"));
-        if (!rate_hz_ && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
+        if (!rate_hz() && (request_.output.ends_with(".wav") || request_.output.ends_with(".WAV")))
             throw InvalidArgument(message("a WAV file names its sampling rate, and \"",
                                           request_.signal,
                                           "\" does not say its own; add --input-rate HZ"));
@@ -193,12 +185,7 @@ class ResampleSteps : public SignalSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        const ResampleOptions& options = resampler_->options();
-        std::optional<double> result_rate_hz = rate_hz_;
-        if (result_rate_hz)
-            *result_rate_hz *= static_cast<double>(options.up) / static_cast<double>(options.down);
-        create_results(result_dims_, resampler_->result_type(),
-                       request_.rate_hz ? request_.rate_hz : result_rate_hz);
+        create_results();
         // Reads and writes of a pipe may wait for another program.
         const std::stop_callback cancel(context.stop, [this] {
             reader_->cancel();
@@ -216,11 +203,10 @@ class ResampleSteps : public SignalSteps {
         const ResampleOptions& options = resampler_->options();
         std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
                                      tap_count_ == 1 ? " tap" : " taps");
-        facts.json["input"]["rate_hz"] = or_null(rate_hz_);
-        if (rate_hz_) {
+        if (rate_hz()) {
             const double ratio =
                 static_cast<double>(options.up) / static_cast<double>(options.down);
-            factor += message(", from ", *rate_hz_, " Hz to ", *rate_hz_ * ratio, " Hz");
+            factor += message(", from ", *rate_hz(), " Hz to ", *rate_hz() * ratio, " Hz");
         }
         facts.console.fact("factor", factor);
         facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
@@ -229,14 +215,28 @@ class ResampleSteps : public SignalSteps {
   private:
     PixelType result_type() const override { return resampler_->result_type(); }
     std::vector<index_t> result_dims() const override { return result_dims_; }
+    io::SignalCoordinates result_coordinates() const override {
+        const ResampleOptions& options = resampler_->options();
+        io::SignalCoordinates coordinates = signal_info_.coordinates;
+        if (coordinates.sampling_rate_hz)
+            coordinates.sampling_rate_hz = *coordinates.sampling_rate_hz *
+                                           static_cast<double>(options.up) /
+                                           static_cast<double>(options.down);
+        if (request_.rate_hz) coordinates.sampling_rate_hz = request_.rate_hz;
+        return coordinates;
+    }
+    /// Returns the sampling rate of the signal.
+    const std::optional<double>& rate_hz() const {
+        return signal_info_.coordinates.sampling_rate_hz;
+    }
     RateChange factors() const {
         if (!request_.rate_hz) return {request_.up.value_or(1), request_.down.value_or(1)};
-        if (!rate_hz_)
+        if (!rate_hz())
             throw InvalidArgument(
                 message("\"", request_.signal,
                         "\" does not say its sampling rate; add --input-rate HZ, or "
                         "give --up and --down instead of --rate"));
-        return rate_change(*rate_hz_, *request_.rate_hz);
+        return rate_change(*rate_hz(), *request_.rate_hz);
     }
 
     std::vector<double> low_pass(const RateChange& factors) const {
@@ -269,8 +269,7 @@ class ResampleSteps : public SignalSteps {
     }
 
     const ResampleRequest& request_;
-    std::optional<double> rate_hz_;  ///< sampling rate of the signal
-    Volume taps_;                    ///< taps of --filter
+    Volume taps_;  ///< taps of --filter
     std::optional<Resampler> resampler_;
     std::vector<index_t> result_dims_;
     index_t tap_count_ = 0;
@@ -284,7 +283,7 @@ void add_resample_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<ResampleRequest>();
     set_examples(*command, {"convolume resample music.wav music48.wav --rate 48000",
                             "convolume resample signal.npy half.npy --down 2"});
-    add_inputs(*command, *request);
+    add_signal(*command, *request);
     add_computation(*command, *request);
     begin_group(*command, groups::machine);
     add_parsed(*command, "--chunk", request->chunk, parse_positive<index_t>, "N",

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/app.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 
@@ -38,16 +39,23 @@ void SignalSteps::open_signal(const ExecutionContext& context) {
                   ? io::open_signal_pipe(STDIN_FILENO, files_.signal_file, context.stop)
                   : io::open_signal(files_.signal, files_.signal_file);
     signal_info_ = reader_->info();
+    if (files_.input_rate_hz) signal_info_.coordinates.sampling_rate_hz = files_.input_rate_hz;
 }
 
-void SignalSteps::create_results(const std::vector<index_t>& dims, PixelType type,
-                                 std::optional<double> rate_hz) {
+io::CreateSignalOptions SignalSteps::options_of_results() const {
     io::CreateSignalOptions create = files_.create;
     create.software = software_name();
-    if (!create.sampling_rate_hz) create.sampling_rate_hz = rate_hz;
-    const io::SampleType sample = io::sample_type_of(type);
-    results_ = files_.writes_stdout() ? io::create_signal_pipe(STDOUT_FILENO, sample, create.stored)
-                                      : io::create_signal(files_.output, dims, sample, create);
+    create.coordinates = result_coordinates();
+    if (files_.create.coordinates.sampling_rate_hz)
+        create.coordinates.sampling_rate_hz = files_.create.coordinates.sampling_rate_hz;
+    return create;
+}
+
+void SignalSteps::create_results() {
+    const io::SampleType type = io::sample_type_of(result_type());
+    results_ = files_.writes_stdout()
+                   ? io::create_signal_pipe(STDOUT_FILENO, type, files_.create.stored)
+                   : io::create_signal(files_.output, result_dims(), type, options_of_results());
 }
 
 index_t SignalSteps::for_each_block(index_t signal, index_t samples,
@@ -90,13 +98,16 @@ std::string SignalSteps::type_text(PixelType type) const {
 }
 
 std::string SignalSteps::result_text() const {
-    return extents_text(result_dims()) + ' ' + type_text(result_type());
+    const auto rate_hz = options_of_results().coordinates.sampling_rate_hz;
+    return message(extents_text(result_dims()), ' ', type_text(result_type()),
+                   rate_hz ? message(", ", *rate_hz, " Hz") : "");
 }
 
 void SignalSteps::tell_plan(const Facts& facts) const {
     facts.console.fact("signal", message(files_.signal, ": ", signal_info_.format, ", ",
                                          signal_info_.to_string()));
     facts.json["input"] = file_json(files_.signal, signal_info_);
+    facts.json["input"]["rate_hz"] = or_null(signal_info_.coordinates.sampling_rate_hz);
 }
 
 void SignalSteps::tell_result(const Facts& facts) const {
@@ -113,6 +124,9 @@ void SignalSteps::tell_output(const Facts& facts) const {
     facts.json["output"] = {{"file", nullptr},
                             {"shape", extents_json(result_dims())},
                             {"type", type_text(result_type())}};
+    const io::SignalCoordinates coordinates = options_of_results().coordinates;
+    facts.json["output"]["rate_hz"] = or_null(coordinates.sampling_rate_hz);
+    if (coordinates.sampling_rate_hz) facts.json["output"]["start_s"] = coordinates.start_s;
     if (!files_.output.empty()) facts.json["output"]["file"] = files_.output;
 }
 
@@ -123,7 +137,12 @@ RunFiles SignalRequest::files() const {
     return files;
 }
 
-void add_signal(CLI::App& app, SignalRequest& request) {
+bool holds_sampling_rate(const std::string& path) {
+    return !path.empty() && path != standard_stream && !io::stored_type_of_name(path) &&
+           !path.ends_with(".raw") && !path.ends_with(".bin");
+}
+
+void add_signal(CLI::App& app, SignalRequest& request, const char* rate_names) {
     app.add_option(
            "SIGNAL", request.signal,
            "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for WAV or "
@@ -131,6 +150,8 @@ void add_signal(CLI::App& app, SignalRequest& request) {
         ->required();
     begin_group(app, groups::input);
     add_raw_options(app, request.signal_file);
+    add_parsed(app, rate_names, request.input_rate_hz, parse_above_zero, "HZ",
+               "Sampling rate of SIGNAL (default: the one that its file names)");
 }
 
 void check_standard_input(const SignalRequest& request) {

@@ -46,7 +46,8 @@ struct SignalRequest {
     std::string signal;  ///< a file, or "-"
     std::string output;  ///< a file, or "-"; may be empty in a dry run
     io::OpenSignalOptions signal_file;
-    io::CreateSignalOptions create;  ///< options of the result's file
+    std::optional<double> input_rate_hz;  ///< sampling rate of the signal, instead of its file's
+    io::CreateSignalOptions create;       ///< options of the result's file
     RunOptions run;
 
     bool reads_stdin() const { return signal == standard_stream; }
@@ -57,8 +58,11 @@ struct SignalRequest {
     RunFiles files() const;
 };
 
-/// Adds SIGNAL and the options of raw files.
-void add_signal(CLI::App& app, SignalRequest& request);
+/// Adds SIGNAL, the options of raw files, and the sampling rate of SIGNAL under `rate_names`.
+void add_signal(CLI::App& app, SignalRequest& request, const char* rate_names = "--input-rate");
+
+/// Returns whether files of that name hold a sampling rate.
+bool holds_sampling_rate(const std::string& path);
 
 /// Throws InvalidArgument if the signal is to come from a terminal.
 void check_standard_input(const SignalRequest& request);
@@ -90,10 +94,10 @@ class SignalSteps : public RunSteps {
 
   protected:
     void open_signal(const ExecutionContext& context);
-    /// Creates the result's file, or opens standard output. `rate_hz` is used unless the request
-    /// has a rate.
-    void create_results(const std::vector<index_t>& dims, PixelType type,
-                        std::optional<double> rate_hz);
+    /// Creates the result's file, or opens standard output.
+    void create_results();
+    /// Returns options of a file of results, with their coordinates.
+    io::CreateSignalOptions options_of_results() const;
     /// Calls run(context), without a timeline for an endless signal, as it would grow with it. If
     /// run() is interrupted, the message says that standard output has `what` until then.
     template <class Run>
@@ -121,6 +125,9 @@ class SignalSteps : public RunSteps {
     virtual PixelType result_type() const = 0;
     /// Returns the extents of the result, slowest first.
     virtual std::vector<index_t> result_dims() const = 0;
+    /// Returns the times and frequencies of the result, of which the rate gives way to that of the
+    /// request.
+    virtual io::SignalCoordinates result_coordinates() const { return signal_info_.coordinates; }
     /// Returns a text on the extents and the type of the result.
     virtual std::string result_text() const;
 

@@ -98,16 +98,19 @@ CONVOLUME_API DualPrototype dual_prototype(const std::vector<double>& prototype,
 
 /// How a signal is divided into channels.
 struct CONVOLUME_API ChannelizerPlan {
-    index_t channels = 0;                          ///< M
-    index_t stored_channels = 0;                   ///< M, or M/2 + 1 (rounded down) of real signals
-    index_t taps_per_channel = 0;                  ///< P
-    index_t step = 0;                              ///< D
-    index_t first = 0;                             ///< t(0)
+    index_t channels = 0;          ///< M
+    index_t stored_channels = 0;   ///< M, or M/2 + 1 (rounded down) of real signals
+    index_t taps_per_channel = 0;  ///< P
+    index_t step = 0;              ///< D
+    index_t first = 0;             ///< t(0)
+    double first_middle = 0;  ///< middle of the samples that frame 0 depends on, t(0) − (L − 1)/2
     PixelType signal_type = PixelType::complex64;  ///< type of samples in computation
     PixelType frame_type = PixelType::complex64;   ///< type of frames
     std::string engine;                            ///< what computes, such as "cpu:0"
     std::string method;                            ///< such as "sums and own transforms"
-    std::string to_string() const;                 ///< returns a few lines for people
+    /// Returns the center frequency of a channel in cycles per sample: m/M, and above M/2 m/M − 1.
+    double center_frequency(index_t channel) const;
+    std::string to_string() const;  ///< returns a few lines for people
 };
 
 /// Divides signals into channels. Immutable after construction: execute() may be called from

@@ -124,6 +124,9 @@ class CONVOLUME_API FilterBank {
     index_t origin() const;
     /// Returns the samples of the full result that are computed, before windows.
     SampleRange range() const;
+    /// Returns the signal's sample that meets the origin in the first result. The next results are
+    /// as many samples later as FilterOptions::window is long.
+    index_t first_sample() const { return range().begin - origin(); }
     /// Returns the number of samples that are stored for each filter of each signal.
     index_t result_samples() const;
     /// Returns the type of the results' elements: with FilterOptions::result_storage

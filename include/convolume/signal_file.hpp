@@ -57,13 +57,25 @@ CONVOLUME_API bool is_integer(StoredType type);
 /// complex128 if float32 cannot hold them.
 CONVOLUME_API PixelType read_type(StoredType type);
 
+/// Places of samples in time and of channels in frequency, as far as they are known. HDF5 files
+/// hold them as attributes of the dataset, and FILE.npy has a JSON file FILE.npy.json beside it,
+/// both with the names of these members. WAV files hold the sampling rate alone, raw files nothing.
+struct SignalCoordinates {
+    std::optional<double> sampling_rate_hz{};  ///< samples a second
+    double start_s = 0;  ///< time of the first sample in seconds; stored with a sampling rate only
+    /// Center frequencies of channels, which lie along the axis before the samples. Empty if the
+    /// signals are no channels; stored with a sampling rate only.
+    std::vector<double> center_frequencies_hz{};
+    friend bool operator==(const SignalCoordinates&, const SignalCoordinates&) = default;
+};
+
 /// Metadata of a file of signals.
 struct CONVOLUME_API SignalInfo {
     std::string format;                   ///< "NPY", "HDF5", "WAV" or "raw"
     PixelType type = PixelType::float32;  ///< type of the samples after reading
     std::vector<index_t> dims;            ///< extents, slowest first; the last is the samples
     std::string stored{};  ///< type in the file, such as "ci16"; empty if it is `type`
-    std::optional<double> sampling_rate_hz{};  ///< samples a second, if the file gives it
+    SignalCoordinates coordinates{};
 
     /// Returns the number of samples of each signal.
     index_t samples() const { return dims.back(); }
@@ -193,7 +205,8 @@ struct CreateSignalOptions {
     /// Type of the stored samples, for files whose extension does not name it: .raw, .bin, .wav
     /// and, of real samples, .npy. Integers are rounded and clamped.
     std::optional<StoredType> stored{};
-    std::optional<double> sampling_rate_hz{};  ///< samples a second; WAV requires it
+    /// Times and frequencies, which raw files do not hold. WAV requires the sampling rate.
+    SignalCoordinates coordinates{};
 };
 
 /// Writes signals to a file or pipe, some samples at a time.

@@ -52,12 +52,12 @@ std::vector<std::string> read_text_list(hid_t object, const std::string& name) {
     return texts;
 }
 
-std::vector<double> read_numbers(hid_t object, const std::string& name) {
+std::vector<double> read_numbers(hid_t object, const std::string& name, index_t most) {
     const OpenAttribute attribute(object, name);
     if (!attribute) return {};
     const H5T_class_t kind = H5Tget_class(attribute.type.get());
     const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
-    if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > 64) return {};
+    if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > most) return {};
     std::vector<double> values(static_cast<std::size_t>(count));
     if (H5Aread(attribute.id.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
     return values;
@@ -210,10 +210,10 @@ std::vector<std::string> text_list_attribute(hid_t object, const std::string& na
     return recorded_answer("list " + name, [&] { return read_text_list(object, name); });
 }
 
-std::vector<double> number_attribute(hid_t object, const std::string& name) {
+std::vector<double> number_attribute(hid_t object, const std::string& name, index_t most) {
     const auto found = recorded_answer("numbers " + name, [&] {
         RecordedAnswer all;
-        for (const double number : read_numbers(object, name))
+        for (const double number : read_numbers(object, name, most))
             all.emplace_back(reinterpret_cast<const char*>(&number), sizeof number);
         return all;
     });

@@ -21,8 +21,8 @@ std::optional<std::string> text_attribute(hid_t object, const std::string& name)
 std::optional<std::string> unrecorded_text_attribute(hid_t object, const std::string& name);
 /// Returns an array of texts of variable length, at most 64Ki; empty if it is missing.
 std::vector<std::string> text_list_attribute(hid_t object, const std::string& name);
-/// Returns an attribute of up to 64 numbers; empty if it is missing.
-std::vector<double> number_attribute(hid_t object, const std::string& name);
+/// Returns an attribute of up to `most` numbers; empty if it is missing.
+std::vector<double> number_attribute(hid_t object, const std::string& name, index_t most = 64);
 /// Returns all text attributes of `object`, by name.
 std::map<std::string, std::string> text_attributes(hid_t object);
 

@@ -37,11 +37,14 @@ index_t bytes_of(const std::string& path) {
 }
 
 /// Returns properties that align large datasets with pages of memory, which is faster.
-Hdf5Id file_access() {
+Hdf5Id file_access(bool has_large_attributes) {
     constexpr hsize_t least_bytes = 1 << 20;
     constexpr hsize_t alignment_bytes = 4096;
     Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     if (!access || H5Pset_alignment(access.get(), least_bytes, alignment_bytes) < 0)
+        throw IoError(message("HDF5 cannot prepare a file: ", hdf5_write_reason()));
+    if (has_large_attributes &&
+        H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0)
         throw IoError(message("HDF5 cannot prepare a file: ", hdf5_write_reason()));
     return access;
 }
@@ -61,7 +64,8 @@ bool is_free_in_hdf5(const PathSpec& spec) {
     }
 }
 
-Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
+Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes,
+                       bool has_large_attributes)
     : name_(path.dataset.empty() ? "/data" : path.dataset),
       keeps_other_objects_(!path.dataset.empty() && (overwrite || adds_to_existing(path))),
       copied_state_(keeps_other_objects_ ? state_of(path.file) : std::string()),
@@ -72,10 +76,10 @@ Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_by
     const Hdf5Lock lock;
     try {
         if (!copied_state_.empty()) {
-            open_copy();
+            open_copy(has_large_attributes);
             remove_dataset();
         } else {
-            const Hdf5Id access = file_access();
+            const Hdf5Id access = file_access(has_large_attributes);
             file_ = Hdf5Id(
                 H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
                 H5Fclose);
@@ -102,8 +106,8 @@ void Hdf5Output::copy_existing() {
     if (failed) throw IoError(output_.failure(failed.message()));
 }
 
-void Hdf5Output::open_copy() {
-    const Hdf5Id access = file_access();
+void Hdf5Output::open_copy(bool has_large_attributes) {
+    const Hdf5Id access = file_access(has_large_attributes);
     file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, access.get()), H5Fclose);
     if (!file_)
         throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",

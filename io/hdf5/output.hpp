@@ -18,8 +18,10 @@ namespace convolume::io {
 class Hdf5Output {
   public:
     /// Creates the temporary file. Throws CannotCreate if HDF5 cannot open the file, the name is
-    /// not that of a dataset, or a link in its path leads to another file.
-    Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes);
+    /// not that of a dataset, or a link in its path leads to another file. Attributes of more than
+    /// 64 KiB need the file format of HDF5 1.8, which is used if `has_large_attributes`.
+    Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes,
+               bool has_large_attributes = false);
     ~Hdf5Output();
     Hdf5Output(const Hdf5Output&) = delete;
     Hdf5Output& operator=(const Hdf5Output&) = delete;
@@ -50,7 +52,7 @@ class Hdf5Output {
   private:
     bool close();
     void copy_existing();
-    void open_copy();
+    void open_copy(bool has_large_attributes);
     void remove_dataset();
 
     std::string name_;

@@ -12,6 +12,7 @@
 #include "io/array_file.hpp"
 #include "io/atomic_output.hpp"
 #include "io/image_format.hpp"
+#include "io/signal/coordinates.hpp"
 #include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
 
@@ -189,6 +190,7 @@ class NpySignalReader : public SignalReaderBase {
         if (header_.dims.empty())
             throw BadData(message(path, " holds a single value, not an array of samples"));
         info_ = {"NPY", header_.element.type, header_.dims};
+        info_.coordinates = coordinates_beside(path, info_.dims);
         strides_ = array_strides(header_.dims, header_.fortran_order);
     }
 
@@ -221,7 +223,8 @@ class NpySignalWriter : public SignalWriter {
           stored_bytes_(bytes_of(signals.options.stored.value_or(stored_type_of(signals.type)))),
           header_(header_text(type_code_, dims_)),
           output_(signals.path.file, signals.options.overwrite,
-                  checked_add(signals.expected_bytes(stored_bytes_), data_offset())) {
+                  checked_add(signals.expected_bytes(stored_bytes_), data_offset())),
+          coordinates_(signals.path.file, signals.options) {
         output_.write(0, header_.data(), data_offset());
     }
 
@@ -245,6 +248,7 @@ class NpySignalWriter : public SignalWriter {
             output_.write(0, header.data(), data_offset());
         }
         output_.commit();
+        coordinates_.commit();
     }
 
   private:
@@ -256,6 +260,7 @@ class NpySignalWriter : public SignalWriter {
     index_t stored_bytes_;
     std::string header_;
     AtomicOutput output_;
+    CoordinatesBeside coordinates_;
     index_t end_ = 0;  ///< one past the last sample written
 };
 

@@ -92,7 +92,7 @@ std::string SignalInfo::to_string() const {
     std::string text = length_known() ? dims_text(dims) : "samples until their end,";
     text += message(' ', convolume::to_string(type));
     if (!stored.empty()) text += message(" (stored as ", stored, ")");
-    if (sampling_rate_hz) text += message(", ", *sampling_rate_hz, " Hz");
+    if (coordinates.sampling_rate_hz) text += message(", ", *coordinates.sampling_rate_hz, " Hz");
     return text;
 }
 

@@ -7,6 +7,7 @@
 #include "io/hdf5/library.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/storage.hpp"
+#include "io/signal/coordinates.hpp"
 #include "io/signal/file.hpp"
 
 namespace convolume::io {
@@ -31,6 +32,8 @@ class Hdf5SignalReader : public SignalReaderBase {
         const Hdf5Lock lock;
         files_.open([&] { find_dataset(spec.dataset); }, [&] { dataset_.reset(); });
         info_ = {"HDF5", dataset_->type(), dataset_->dims()};
+        info_.coordinates = coordinates_;
+        check_coordinates(spec.file, info_.coordinates, info_.dims);
         dataset_->try_chunks();
     }
 
@@ -50,10 +53,23 @@ class Hdf5SignalReader : public SignalReaderBase {
                                      ? default_dataset(source, list_datasets(source), 1).name
                                      : named_dataset(source, dataset);
         dataset_.emplace(files_, name, true);
+        read_coordinates(dataset_->id());
+    }
+
+    void read_coordinates(hid_t dataset) {
+        coordinates_ = {};
+        const auto rate = number_attribute(dataset, coordinate_names::sampling_rate);
+        const auto start = number_attribute(dataset, coordinate_names::start);
+        if (rate.size() != 1) return;
+        coordinates_.sampling_rate_hz = rate[0];
+        if (start.size() == 1) coordinates_.start_s = start[0];
+        coordinates_.center_frequencies_hz =
+            number_attribute(dataset, coordinate_names::center_frequencies, most_frequencies);
     }
 
     Hdf5Files files_;
     std::optional<Hdf5Dataset> dataset_;
+    SignalCoordinates coordinates_;
 };
 
 /// Returns the HDF5 type of samples in this machine's memory.
@@ -68,7 +84,9 @@ class Hdf5SignalWriter : public SignalWriter {
         : dims_(signals.dims),
           type_(signals.type),
           output_(signals.path, signals.options.overwrite,
-                  checked_add(signals.expected_bytes(bytes_of(type_)), hdf5_header_bytes)) {
+                  checked_add(signals.expected_bytes(bytes_of(type_)), hdf5_header_bytes),
+                  static_cast<index_t>(signals.options.coordinates.center_frequencies_hz.size()) >
+                      most_compact) {
         const Hdf5Lock lock;
         // The dataset is contiguous, since samples of any row are written in any order.
         const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
@@ -79,6 +97,7 @@ class Hdf5SignalWriter : public SignalWriter {
                                properties.get());
         if (const std::string& software = signals.options.software; !software.empty())
             write_text_attribute(output_.dataset(), "software", software);
+        write_coordinates(signals.options.coordinates);
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
@@ -94,6 +113,20 @@ class Hdf5SignalWriter : public SignalWriter {
     void commit() override { output_.commit(); }
 
   private:
+    // Most numbers of an attribute that every version of HDF5 can store.
+    static constexpr index_t most_compact = 8000;
+
+    void write_coordinates(const SignalCoordinates& coordinates) {
+        if (!coordinates.sampling_rate_hz) return;
+        const auto store = [&](const char* name, const std::vector<double>& values) {
+            if (!values.empty())
+                write_number_attribute(output_.dataset(), name, H5T_IEEE_F64LE, values);
+        };
+        store(coordinate_names::sampling_rate, {*coordinates.sampling_rate_hz});
+        store(coordinate_names::start, {coordinates.start_s});
+        store(coordinate_names::center_frequencies, coordinates.center_frequencies_hz);
+    }
+
     std::vector<index_t> dims_;
     SampleType type_;
     Hdf5Output output_;

@@ -52,7 +52,7 @@ SignalInfo WavFormat::signal_info(index_t frames) const {
     info.dims = {frames};
     if (channels > 1) info.dims.insert(info.dims.begin(), channels);
     if (!is_float) info.stored = message(width == 1 ? "uint" : "int", 8 * width);
-    info.sampling_rate_hz = static_cast<double>(rate_hz);
+    info.coordinates.sampling_rate_hz = static_cast<double>(rate_hz);
     return info;
 }
 

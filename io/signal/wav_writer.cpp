@@ -62,12 +62,12 @@ const WavEncoding& encoding_for(const NewSignals& signals) {
 }
 
 int whole_rate(const NewSignals& signals) {
-    if (!signals.options.sampling_rate_hz)
+    if (!signals.options.coordinates.sampling_rate_hz)
         throw InvalidArgument(
             sentence("cannot write ", signals.path.file,
                      ": a WAV file names its sampling rate, and here is none; give it (",
                      OptionName{"sampling_rate_hz"}, ")"));
-    const double rate = *signals.options.sampling_rate_hz;
+    const double rate = *signals.options.coordinates.sampling_rate_hz;
     if (!(rate >= 1 && rate <= 2147483647) || rate != std::floor(rate))
         throw InvalidArgument(
             sentence("cannot write ", signals.path.file,

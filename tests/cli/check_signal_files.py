@@ -112,7 +112,7 @@ def check_pairs():
             (["x.f32", "one.f64", "-o", "z.npy", "--header", "31"], 65, "after its header"),
             (["y.npy", "one.f64", "-o", "z.npy", "--header", "31"], 2, "(--header, --byte-order, --layout)"),
             (["y.npy", "one.f64", "-o", "z.npy", "--byte-order", "middle"], 2, "little"),
-            (["x.f32", "one.f64", "-o", "z.npy", "--rate", "8000"], 2, "--rate")):
+            (["x.f32", "one.f64", "-o", "z.f32", "--rate", "8000"], 2, "--rate")):
         run(["filter", *arguments, "-q"], status, names)
         check(not [f for f in os.listdir(".") if f.startswith("z.")], arguments, "left a file")
 

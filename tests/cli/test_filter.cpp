@@ -168,7 +168,7 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses_options({"--raw", "float8"}, 2, "float16");
     inputs.refuses_options({"--signals", "0"}, 2, "--signals");
     inputs.refuses_options({"--signals", "2"}, 2, "x.npy");
-    inputs.refuses_options({"--layout", "diagonal"}, 2, "--layout");
+    inputs.refuses_options({"--layout", "diagonal"}, 2, "planar");
     inputs.refuses_options({"--taps", "2"}, 2, "bank.npy");
     inputs.refuses_options({"--positions", "at.i64"}, 2, "peak");
     inputs.refuses_options({"--positions", "at.f32", "--window", "peak:5"}, 2, "*.i64");
