@@ -142,7 +142,7 @@ void add_computation(CLI::App& app, FilterOptions& options) {
 void add_live(CLI::App& app, FilterRequest& request) {
     begin_group(app, "Live signals, from standard input to standard output");
     CLI::Option* latency = add_parsed(
-        app, "--latency", request.live.latency, parse_positive<index_t>, "N",
+        app, "--latency", request.latency, parse_positive<index_t>, "N",
         "Filter blocks of N samples (32 to 4096) as they arrive, and write each at once. "
         "SIGNAL and OUT are -: frames of raw samples or WAV");
     for (const char* other :
@@ -177,11 +177,7 @@ void add_output(CLI::App& app, FilterRequest& request) {
 }
 
 void check_live(const FilterRequest& request) {
-    if (!request.live.latency) return;
-    if (!request.reads_stdin() || (!request.writes_stdout() && !request.run.dry_run))
-        throw InvalidArgument(
-            "--latency is for live signals, from standard input to standard output: give - for "
-            "SIGNAL and for OUT, or leave --latency out");
+    if (!request.latency) return;
     if (request.options.mode == Mode::valid)
         throw InvalidArgument(
             "results of --latency begin with the first sample: --mode is same, "
@@ -195,8 +191,9 @@ void check_request(const FilterRequest& request) {
         throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
     if (request.positions == standard_stream)
         throw InvalidArgument("--positions are not written to standard output; name a file");
+    check_latency(request);
     check_live(request);
-    if (request.create.coordinates.sampling_rate_hz && !request.live.latency &&
+    if (request.create.coordinates.sampling_rate_hz && !request.latency &&
         !request.output.empty() && !holds_sampling_rate(request.output))
         throw InvalidArgument("raw samples name no sampling rate; leave --rate out");
     check_signal_files(request);
@@ -220,8 +217,7 @@ void add_filter_command(CLI::App& app, Action& action) {
         request->filter_files.raw_type = request->signal_file.raw_type;
         check_request(*request);
         action = [request] {
-            request->live.latency ? run_steps<LiveSteps>(*request)
-                                  : run_steps<FilterSteps>(*request);
+            request->latency ? run_steps<LiveSteps>(*request) : run_steps<FilterSteps>(*request);
         };
     });
 }

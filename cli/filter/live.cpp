@@ -5,31 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <stop_token>
 
 #include "cli/run/errors.hpp"
-#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
-
-void PushTimes::add(double seconds) {
-    ++blocks_;
-    longest_ = std::max(longest_, seconds);
-    const auto step = static_cast<index_t>(steps_in_octave * std::log2(seconds / shortest));
-    const auto most = static_cast<index_t>(counts_.size()) - 1;
-    ++counts_[static_cast<std::size_t>(std::clamp<index_t>(step, 0, most))];
-}
-
-double PushTimes::quantile(double part) const {
-    const auto wanted = static_cast<index_t>(std::ceil(part * static_cast<double>(blocks_)));
-    index_t counted = 0;
-    for (std::size_t step = 0; step < counts_.size(); ++step)
-        if ((counted += counts_[step]) >= wanted)
-            return std::min(longest_,
-                            shortest * std::exp2(static_cast<double>(step + 1) / steps_in_octave));
-    return longest_;
-}
 
 void LiveSteps::open(const ExecutionContext& context) {
     filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
@@ -77,7 +57,7 @@ Volume LiveSteps::filter_taps() const {
 void LiveSteps::plan(const ExecutionContext&) {
     const Volume taps = filter_taps();
     StreamFilterOptions options;
-    options.block = *request_.live.latency;
+    options.block = *request_.latency;
     options.is_matrix = request_.live.is_matrix || taps.shape().z > 1;
     options.channels = reader_->info().signals();
     if (options.is_matrix || (options.channels == 1 && taps.shape().y > 1)) {
@@ -190,14 +170,8 @@ void LiveSteps::filter_blocks_of(const ExecutionContext& context) {
 
 void LiveSteps::tell_result(const Facts& facts) const {
     warn_of_clamped_samples(facts.console, writer_->clamped(), io::to_string(format_.stored));
-    std::string text = message(times_.blocks(), " of ", filter_->block(), " samples");
-    const auto rate = format_.wav_rate_hz ? format_.wav_rate_hz : signal_rate_hz();
-    if (rate)
-        text +=
-            message(" (", format_duration(static_cast<double>(filter_->block()) / *rate), " each)");
-    facts.console.fact("blocks", message(text, ", of which 99.9 % took at most ",
-                                         format_duration(times_.quantile(0.999)), ", the longest ",
-                                         format_duration(times_.longest())));
+    times_.tell(facts, filter_->block(),
+                format_.wav_rate_hz ? format_.wav_rate_hz : signal_rate_hz());
 }
 
 void LiveSteps::tell_output(const Facts& facts) const {

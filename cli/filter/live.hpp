@@ -3,7 +3,6 @@
 // `convolume filter --latency` as the steps of a run: blocks of a live signal pass from standard
 // input through a StreamFilter to standard output.
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -11,27 +10,11 @@
 #include "cli/filter/files.hpp"
 #include "cli/filter/request.hpp"
 #include "cli/run/run.hpp"
+#include "cli/signals/push_times.hpp"
 #include "convolume/frame_pipe.hpp"
 #include "convolume/stream_filter.hpp"
 
 namespace convolume::cli {
-
-/// Times of the blocks of a stream, which may be endless: counts of times of about equal length.
-class PushTimes {
-  public:
-    void add(double seconds);
-    index_t blocks() const { return blocks_; }
-    double longest() const { return longest_; }
-    /// Returns a time that `part` of all blocks did not exceed, up to 4 %.
-    double quantile(double part) const;
-
-  private:
-    static constexpr int steps_in_octave = 16;
-    static constexpr double shortest = 1e-8;
-    std::array<index_t, 32 * steps_in_octave> counts_{};
-    index_t blocks_ = 0;
-    double longest_ = 0;
-};
 
 class LiveSteps : public RunSteps {
   public:

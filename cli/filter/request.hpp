@@ -14,9 +14,8 @@ namespace convolume::cli {
 
 /// Options of a live signal.
 struct LiveOptions {
-    std::optional<index_t> latency;  ///< samples of a block; if not given, the signal is not live
-    bool is_matrix = false;          ///< a filter for each output and each channel
-    std::optional<bool> is_wav;      ///< format of standard output; if not given, the signal's
+    bool is_matrix = false;      ///< a filter for each output and each signal
+    std::optional<bool> is_wav;  ///< format of standard output; if not given, the signal's
 };
 
 /// The request of the command line.

@@ -38,7 +38,11 @@ void SignalSteps::open_signal(const ExecutionContext& context) {
     reader_ = files_.reads_stdin()
                   ? io::open_signal_pipe(STDIN_FILENO, files_.signal_file, context.stop)
                   : io::open_signal(files_.signal, files_.signal_file);
-    signal_info_ = reader_->info();
+    use_signal(reader_->info());
+}
+
+void SignalSteps::use_signal(const io::SignalInfo& info) {
+    signal_info_ = info;
     if (files_.input_rate_hz) signal_info_.coordinates.sampling_rate_hz = files_.input_rate_hz;
 }
 
@@ -152,6 +156,14 @@ void add_signal(CLI::App& app, SignalRequest& request, const char* rate_names) {
     add_raw_options(app, request.signal_file);
     add_parsed(app, rate_names, request.input_rate_hz, parse_above_zero, "HZ",
                "Sampling rate of SIGNAL (default: the one that its file names)");
+}
+
+void check_latency(const SignalRequest& request) {
+    if (request.latency &&
+        (!request.reads_stdin() || (!request.writes_stdout() && !request.run.dry_run)))
+        throw InvalidArgument(
+            "--latency is for live signals, from standard input to standard output: give - for "
+            "SIGNAL and for OUT, or leave --latency out");
 }
 
 void check_standard_input(const SignalRequest& request) {

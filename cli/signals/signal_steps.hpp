@@ -48,6 +48,7 @@ struct SignalRequest {
     io::OpenSignalOptions signal_file;
     std::optional<double> input_rate_hz;  ///< sampling rate of the signal, instead of its file's
     io::CreateSignalOptions create;       ///< options of the result's file
+    std::optional<index_t> latency;       ///< samples of a block of a live signal
     RunOptions run;
 
     bool reads_stdin() const { return signal == standard_stream; }
@@ -64,6 +65,8 @@ void add_signal(CLI::App& app, SignalRequest& request, const char* rate_names = 
 /// Returns whether files of that name hold a sampling rate.
 bool holds_sampling_rate(const std::string& path);
 
+/// Throws InvalidArgument if a live signal is not to go from standard input to standard output.
+void check_latency(const SignalRequest& request);
 /// Throws InvalidArgument if the signal is to come from a terminal.
 void check_standard_input(const SignalRequest& request);
 /// Throws InvalidArgument if no output is named, if the signal is to come from a terminal, or if
@@ -94,6 +97,8 @@ class SignalSteps : public RunSteps {
 
   protected:
     void open_signal(const ExecutionContext& context);
+    /// Takes the metadata of the signal, and the sampling rate of the request.
+    void use_signal(const io::SignalInfo& info);
     /// Creates the result's file, or opens standard output.
     void create_results();
     /// Returns options of a file of results, with their coordinates.

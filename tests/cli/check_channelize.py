@@ -2,6 +2,7 @@
 """Compares results of `convolume channelize` with sums in double precision: check_channelize.py CONVOLUME HDF5.
 
 Ends with 77 (skipped) if a module is missing."""
+import io
 import json
 import os
 import subprocess
@@ -118,6 +119,65 @@ def check_pipes(folder):
     check(b"standard output" in done.stderr, "a file from a pipe", done.stderr)
 
 
+def wav_bytes(samples):
+    """Returns WAV of int16 samples (channels, samples)."""
+    made = io.BytesIO()
+    with wave.open(made, "wb") as sound:
+        sound.setnchannels(len(samples))
+        sound.setsampwidth(2)
+        sound.setframerate(48000)
+        sound.writeframes(np.ascontiguousarray(samples.T).tobytes())
+    return made.getvalue()
+
+
+def check_several_signals(folder):
+    """Tests frames of several signals on standard output, from files, WAV and raw samples."""
+    samples = rng.integers(-30000, 30000, (3, 5000)).astype("<i2")
+    np.save(folder / "three.npy", samples / np.float32(32768))
+    divide = ["--channels", 10, "--step", 7, "-o"]
+    run([folder / "three.npy", *divide, folder / "three_channels.npy"])
+    want = np.moveaxis(np.load(folder / "three_channels.npy"), -1, 0)  # frames × signals × channels
+    raw = (samples / np.float32(32768)).T.astype("<f4").tobytes()
+    for name, arguments, data in (
+            ("a file", [folder / "three.npy"], b""), ("WAV", ["-"], wav_bytes(samples)),
+            ("raw samples", ["-", "--raw", "f32", "--signals", 3], raw),
+            *((f"WAV by {n}", ["-", "--latency", n], wav_bytes(samples)) for n in (1, 7, 64, 10000))):
+        got = np.frombuffer(run([*arguments, *divide, "-"], data=data).stdout, "<c8")
+        check(got.tobytes() == want.tobytes(), name, "has other frames", got.size, want.size)
+    for cut in (1, 3):
+        done = run(["-", *divide, "-", "--latency", 64], 65, wav_bytes(samples)[:-cut])
+        whole = want[:-(-4999 // 7)]
+        check(done.stdout == whole.tobytes(), "frames before the end", len(done.stdout), whole.nbytes)
+        check(b"standard input ended" in done.stderr, done.stderr)
+
+
+def check_live(folder):
+    """Tests that frames leave as soon as their block is complete."""
+    x = (rng.uniform(-1, 1, 3000) + 1j * rng.uniform(-1, 1, 3000)).astype("<c8")
+    want = reference(x, 16, prototype(16, 8), 12).T
+    arguments = ["-", "--raw", "c64", "--channels", "16", "--step", "12", "--latency", "50", "-o", "-"]
+    process = subprocess.Popen([command, "channelize", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    frames = 0
+    for begin in range(0, 3000, 50):
+        process.stdin.write(x[begin:begin + 50].tobytes())
+        process.stdin.flush()
+        complete = (begin + 49) // 12 + 1
+        got = process.stdout.read(16 * 8 * (complete - frames))  # waits for these frames and no others
+        check_close(f"frames {frames} to {complete}", want[frames:complete], np.frombuffer(got, "<c8").reshape(-1, 16))
+        frames = complete
+    process.stdin.close()
+    check(process.stdout.read() == b"" and process.wait(timeout=60) == 0, "the end of a live signal")
+    text = process.stderr.read().decode()
+    check("60 of 50 samples" in text and "99.9 %" in text, text)
+    report = run(["-", "--channels", 16, "--latency", 480, "-o", "-"], data=wav_bytes(np.zeros((1, 960), "<i2")))
+    check("2 of 480 samples (10 ms each)" in report.stderr.decode(), report.stderr)
+    for arguments, word in (([folder / "three.npy", "--latency", 8, "-o", "-"], b"--latency"),
+                            (["-", "--latency", 8, "-o", folder / "no.npy"], b"--latency"),
+                            (["-", "--latency", 0, "-o", "-"], b"--latency")):
+        check(word in run([*arguments, "--channels", 8], 2).stderr, arguments)
+
+
 def check_bad_input(folder):
     signal = folder / "signal.ci16"
     for arguments, status, word in (
@@ -147,5 +207,7 @@ with tempfile.TemporaryDirectory() as name:
     check_options(Path(name))
     check_files(Path(name))
     check_pipes(Path(name))
+    check_several_signals(Path(name))
+    check_live(Path(name))
     check_bad_input(Path(name))
 finish()
