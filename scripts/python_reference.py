@@ -37,14 +37,15 @@ OUTLINE = {
     "Several views of one object": "View ViewDeconvolver ForwardModel voxel_transform",
     "Stage scans of light sheets": "deskew",
     "Specimens and the camera": "Phantom Camera",
-    "Files": "open save Image",
+    "Files": "open save Image open_signal save_signal Signal",
     "Images in blocks": "process plan_process process_status ProcessReport ProcessPlan",
     "GPUs": "gpu_devices GpuDevice",
     "Errors": "Error InvalidArgument BadData OutOfMemory Unavailable DeviceFailure InputNotFound OutputExists "
               "CannotCreate FileFailure Cancelled BlocksFailed",
     "Warnings": "ConvolumeWarning",
 }
-MADE_BY_CONVOLUME = {"Plan", "Image"}  # classes, apart from dataclasses, whose constructors callers do not need
+# Classes, apart from dataclasses, whose constructors callers do not need.
+MADE_BY_CONVOLUME = {"Plan", "Image", "Signal"}
 INTRODUCTION = """# Python: reference
 
 All names of the package `convolume`. Drop-ins for other libraries' functions have pages of their own:

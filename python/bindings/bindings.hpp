@@ -23,6 +23,7 @@ void bind_stream_filter(nb::module_& module);
 void bind_optics(nb::module_& module);
 void bind_resampling(nb::module_& module);
 void bind_files(nb::module_& module);
+void bind_signals(nb::module_& module);
 void bind_views(nb::module_& module);
 void bind_command(nb::module_& module);
 void bind_formats(nb::module_& module);

@@ -40,6 +40,15 @@ void bind_plan(nb::class_<Class>& bound) {
     bound.def_prop_ro("channels", [](const Class& self) { return self.plan().stored_channels; })
         .def_prop_ro("signal_type", [](const Class& self) { return self.plan().signal_type; })
         .def_prop_ro("frame_type", [](const Class& self) { return self.plan().frame_type; })
+        .def_prop_ro("step", [](const Class& self) { return self.plan().step; })
+        .def_prop_ro("first_middle", [](const Class& self) { return self.plan().first_middle; })
+        .def_prop_ro("center_frequencies",
+                     [](const Class& self) {
+                         std::vector<double> frequencies;
+                         for (index_t m = 0; m < self.plan().stored_channels; ++m)
+                             frequencies.push_back(self.plan().center_frequency(m));
+                         return frequencies;
+                     })
         .def_prop_ro("plan", [](const Class& self) { return self.plan().to_string(); });
 }
 

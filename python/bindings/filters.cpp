@@ -74,7 +74,7 @@ void bind_filters(nb::module_& module) {
         .def_prop_ro("origin", &FilterBank::origin)
         .def_prop_ro("result_samples", &FilterBank::result_samples)
         .def_prop_ro("result_type", [](const FilterBank& self) { return self.result_type(); })
-        .def_prop_ro("first_sample", [](const FilterBank& self) { return self.range().begin; })
+        .def_prop_ro("first_sample", &FilterBank::first_sample)
         .def_prop_ro("plan",
                      [](const FilterBank& self) {
                          const FilterPlan plan = self.plan();

@@ -115,6 +115,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_deskew(module);
     convolume::python::bind_views(module);
     convolume::python::bind_resampling(module);
+    convolume::python::bind_signals(module);
     convolume::python::bind_files(module);
     convolume::python::bind_command(module);
     convolume::python::bind_formats(module);

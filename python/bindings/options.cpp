@@ -39,6 +39,16 @@ std::string keyword_in_tables(std::string_view option) {
 
 std::string keyword_of(std::string_view option) {
     if (option == "depth_range") return "depths";
+    constexpr std::pair<std::string_view, const char*> of_signals[] = {
+        {"raw_type", "dtype"},
+        {"raw_signals", "signals"},
+        {"raw_layout", "layout"},
+        {"raw_header", "header"},
+        {"raw_byte_order", "byte_order"},
+        {"stored", "dtype"},
+        {"sampling_rate_hz", "sampling_rate"}};
+    for (const auto& [name, keyword] : of_signals)
+        if (name == option) return keyword;
     if (option == "refine_psf") return "convolume.fit_psf";
     return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions, PsfOptions,
                              DeskewOptions>(option);

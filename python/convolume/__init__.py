@@ -45,6 +45,7 @@ from ._prototypes import dual_prototype, prototype_filter
 from ._psf_fit import FittedPsf, fit_psf
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
+from ._signals import Signal, open_signal, save_signal
 from ._stream_filter import StreamFilter
 from ._templates import masked_correlation, match_template
 from ._view_deconvolver import ViewDeconvolver
@@ -67,13 +68,13 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
            "FilterBank", "FilterPlan", "FittedPsf", "ForwardModel", "GpuDevice", "Image", "InputNotFound",
            "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
-           "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "StreamFilter", "Synthesizer",
-           "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize", "chirp_bank", "convolve",
-           "correct_bleaching", "correlate", "correlation_peaks", "deskew", "divide_by_noise", "dual_prototype",
-           "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf", "masked_correlation", "match_template",
-           "open", "plan_process", "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads",
-           "refine_psf", "resample_kernel", "richardson_lucy", "save", "spectral_chirp_bank", "synthesize",
-           "voxel_transform", "wiener"]
+           "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Signal", "StreamFilter",
+           "Synthesizer", "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize", "chirp_bank",
+           "convolve", "correct_bleaching", "correlate", "correlation_peaks", "deskew", "divide_by_noise",
+           "dual_prototype", "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf", "masked_correlation",
+           "match_template", "open", "open_signal", "plan_process", "process", "process_status", "prototype_filter",
+           "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save", "save_signal",
+           "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -11,12 +11,13 @@ import numpy as np
 
 from . import _core
 from ._argument_types import given_flag, names_wrong_types
-from ._arrays import give_back, is_double, readable, real_type
+from ._arrays import is_double, readable, real_type
 from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
 from ._errors import InvalidArgument
 from ._options import Nan, Precision, defaults_of, with_keywords
 from ._prototypes import taps_of
 from ._run import Devices, Progress, engines, progress_bar
+from ._signal_axes import ResultAxes, give_back_signals
 
 
 class _PrototypeKeywords(Devices, total=False):
@@ -207,7 +208,10 @@ class Channelizer(_Bank):
                           self._core.frame_type)
         with progress_bar(progress) as report:
             self._core.execute(flat, frames, report)
-        return give_back(self._shaped(frames, axis, batch), signals)
+        core = self._core
+        axes = ResultAxes(axis, core.first_middle, core.step, "frequency", np.array(core.center_frequencies),
+                          is_timed=self._numbers == 1)
+        return give_back_signals(self._shaped(frames, axis, batch), signals, axes)
 
     @names_wrong_types
     def push(self, block: Any) -> np.ndarray:
@@ -286,9 +290,8 @@ def channelize(signals: Any, channels: int, **options: Unpack[ChannelizeKeywords
     if is_on_gpu(signals, stream):
         bank = Channelizer(channels, dtype=DeviceArray.of(signals, "the signal").dtype, **form)
         return bank(signals, tail=tail, stream=stream)
-    whole = readable(signals, "the signal")
-    bank = Channelizer(channels, dtype=whole.dtype, **form)
-    return give_back(bank(whole, tail=tail, progress=progress), signals)
+    bank = Channelizer(channels, dtype=readable(signals, "the signal").dtype, **form)
+    return bank(signals, tail=tail, progress=progress)
 
 
 class Synthesizer(_Bank):
@@ -391,7 +394,10 @@ class Synthesizer(_Bank):
         signals = np.empty((len(flat), count), self.dtype)
         with progress_bar(progress) as report:
             self._core.execute(np.ascontiguousarray(flat), signals, report)
-        return give_back(np.moveaxis(signals.reshape(*batch, count), -1, axis), frames)
+        # Times of frames count from the middle of the samples that frame 0 depends on.
+        core = self._core
+        axes = ResultAxes(axis + 1, -core.first_middle / core.step, 1 / core.step, joins=True)
+        return give_back_signals(np.moveaxis(signals.reshape(*batch, count), -1, axis), frames, axes)
 
     @names_wrong_types
     def push(self, block: Any) -> np.ndarray:

@@ -8,12 +8,13 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import give_back, readable
+from ._arrays import readable
 from ._device import DeviceArray, host_copy, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._filters import FilterBank, FilterMethod, _Problem
 from ._options import Mode, Nan, Precision, defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
+from ._signal_axes import ResultAxes, give_back_signals
 
 PeakPosition = Literal["sample", "parabola", "interpolated"]
 
@@ -148,19 +149,16 @@ class CorrelationBank:
         problem = self._problem
         if self._series is None:
             self._series = self._filters(problem.shape, problem.single)
-        if self._block is None:
-            return self._series(signals, out, stream=stream, progress=progress)
-        result = self._series(self._divided(signals), out, stream=stream, progress=progress)
-        return result if out is not None else give_back(result, signals)
+            self._series._problem.rows_name = "template"
+        divided = signals if self._block is None else self._divided(signals)
+        return self._series(divided, out, stream=stream, progress=progress)
 
-    def _divided(self, signals: Any) -> np.ndarray:
+    def _divided(self, signals: Any) -> Any:
         """Returns signals in host memory, divided by the level of their noise."""
         self._refuse_block_on_gpu(signals)
-        samples = readable(signals, "the signals")
-        self._problem.check_shape(samples.shape)
-        divided: np.ndarray = divide_by_noise(samples, self._block or 0, axis=self._problem.axis,
-                                              precision=self._problem.arguments["precision"])
-        return divided
+        self._problem.check_shape(readable(signals, "the signals").shape)
+        return divide_by_noise(signals, self._block or 0, axis=self._problem.axis,
+                               precision=self._problem.arguments["precision"])
 
     def _refuse_block_on_gpu(self, signals: Any) -> None:
         if self._block is not None and is_on_gpu(signals):
@@ -328,4 +326,5 @@ def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Prec
     moved = np.moveaxis(samples, axis, -1)
     flat = moved.reshape(int(np.prod(moved.shape[:-1], dtype=np.int64)), moved.shape[-1])
     quotients: Any = _core.divide_by_noise(flat, block, precision)
-    return give_back(np.moveaxis(quotients.reshape(moved.shape), -1, axis), signals)
+    axis %= samples.ndim
+    return give_back_signals(np.moveaxis(quotients.reshape(moved.shape), -1, axis), signals, ResultAxes(axis))

@@ -10,11 +10,12 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import give_back, is_double, readable, type_of, writable
+from ._arrays import is_double, readable, type_of, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
 from ._errors import InvalidArgument, warn_of_clamped
 from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
+from ._signal_axes import ResultAxes, give_back_signals
 
 FilterMethod = Literal["auto", "direct", "overlap-save", "overlap-add", "partitioned"]
 FilterOrigin = Literal["center", "causal", "anticausal"] | int
@@ -159,6 +160,9 @@ class _Storage:
 class _Problem:
     """A filter problem before it is planned: shape and type of the signals, filters and options."""
 
+    rows_name = "filter"
+    """Name of the axis of filters in results of xarray."""
+
     def __init__(self, shape: Sequence[int], filters: Any, dtype: Any, arguments: dict[str, Any]) -> None:
         self.shape = extents_of(shape)
         if not self.shape:
@@ -222,6 +226,9 @@ class _Problem:
 def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, samples: np.ndarray, out: Any,
                     progress: Progress) -> Any:
     problem.storage.check(samples.dtype)
+    window = problem.arguments.get("window")
+    axes = ResultAxes(problem.axis, bank.first_sample, 1 if window is None else window[1],
+                      "" if problem.single else problem.rows_name)
     if problem.storage.signals is None and _is_short_float(samples.dtype):
         samples = samples.astype(np.float32)
     flat = np.moveaxis(samples, problem.axis, -1).reshape(problem.signals, problem.shape[problem.axis])
@@ -238,9 +245,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
         low, high = bank.execute(_words(flat), _words(results), where, report)
     warn_of_clamped(low, high, kind)
     if target is None:
-        given: Any = problem.shaped(results)
-        if samples is not signals:
-            given = give_back(given, signals)
+        given: Any = give_back_signals(problem.shaped(results), signals, axes)
     else:
         if not straight:
             target[...] = problem.shaped(results)
@@ -248,7 +253,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
     if where is None:
         return given
     where -= bank.origin  # from indices in the full result, in which sample i of the signal is at i + origin
-    return given, problem.shaped(where)
+    return given, give_back_signals(problem.shaped(where), signals, axes)
 
 
 def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: DeviceArray, out: Any,

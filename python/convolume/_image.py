@@ -12,6 +12,7 @@ from . import _core, _xarray
 from ._argument_types import names_wrong_types
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import TYPES, storable
+from ._basic_index import Picked, basic_index, box_of, index_in_box
 from ._errors import InvalidArgument, errors_name, optional_module
 
 Spacing = tuple[float | None, ...]
@@ -193,7 +194,7 @@ class Image(ArrayOperators):
         """Returns the part that numbers and slices select, as an Image with the axes that are left and their voxel
         size. In a file, only the box around it is read. Numbers for all axes give a sample, and other indices of NumPy
         an array."""
-        picked = self._picked(key)
+        picked = basic_index(key, self.shape, f"the image has {self.ndim} axes ({self._axes})")
         if picked is None:
             if self._array is None:
                 raise IndexError("an image in a file is indexed by numbers and slices: use np.asarray(image) for "
@@ -203,7 +204,7 @@ class Image(ArrayOperators):
             except (TypeError, ValueError, MemoryError) as error:
                 raise IndexError(f"no index of an image: {error}") from None
         if self._array is None:
-            values = self._read([_box_of(one) for one in picked])[tuple(map(_index_in_box, picked))]
+            values = self._read([box_of(one) for one in picked])[tuple(map(index_in_box, picked))]
         else:
             values = self._array[key]
         kept = [isinstance(one, range) for one in picked]
@@ -212,33 +213,7 @@ class Image(ArrayOperators):
         axes = "".join(axis for axis, is_kept in zip(self._axes, kept) if is_kept)
         return Image(None, self._metadata_of(picked, axes), values, axes, self._name)
 
-    def _picked(self, key: Any) -> "list[range | int] | None":
-        """Returns the samples that a basic index of NumPy picks along each axis: a range, or a number for an axis that
-        is dropped. Returns None for other indices."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        whole = [one is Ellipsis for one in keys]
-        if sum(whole) > 1:
-            raise IndexError("an index can only have a single ellipsis ('...')")
-        if any(whole):
-            place = whole.index(True)
-            keys[place:place + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
-        is_basic = all(isinstance(one, slice | int | np.integer) and not isinstance(one, bool) for one in keys)
-        if not is_basic:
-            return None
-        if len(keys) > self.ndim:
-            raise IndexError(f"too many indices: the image has {self.ndim} axes ({self._axes})")
-        picked: list[range | int] = []
-        for one, extent in zip(keys + [slice(None)] * (self.ndim - len(keys)), self.shape):
-            if isinstance(one, slice):
-                picked.append(range(*one.indices(extent)))
-                continue
-            index = int(one) + (extent if int(one) < 0 else 0)
-            if not 0 <= index < extent:
-                raise IndexError(f"index {one} is out of bounds for an axis of {extent}")
-            picked.append(index)
-        return picked
-
-    def _metadata_of(self, picked: "list[range | int]", axes: str) -> Any:
+    def _metadata_of(self, picked: list[Picked], axes: str) -> Any:
         """Returns the metadata of a part of the image."""
         metadata = self._metadata.copy()
         by_axis = dict(zip(self._axes, picked))
@@ -303,20 +278,6 @@ class Image(ArrayOperators):
 
     def __repr__(self) -> str:
         return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"
-
-
-def _box_of(picked: "range | int") -> range:
-    """Returns the range around the samples that are picked along an axis."""
-    if isinstance(picked, int):
-        return range(picked, picked + 1)
-    return range(min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1) if picked else range(0)
-
-
-def _index_in_box(picked: "range | int") -> "slice | int":
-    """Returns the index into the samples of :func:`_box_of` that picks the samples."""
-    if isinstance(picked, int):
-        return 0
-    return slice(None, None, picked.step)  # the first one is at an end of the box
 
 
 def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:

@@ -13,6 +13,7 @@ from ._errors import InvalidArgument, optional_module
 from ._gpu_numbers import GpuNumbers, on_host
 from ._resample import Extension, Resampling, ResultCount, in_type_of, low_pass, resampled
 from ._run import Device
+from ._signal_axes import ResultAxes, give_back_signals
 from ._sums import Array, given_back, numbers
 
 _EXTENSIONS: tuple[Extension, ...] = get_args(Extension)
@@ -71,7 +72,7 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
         raise InvalidArgument("Both up and down must be >= 1")
     resampling = Resampling(taps, up, down, 0, _extension(mode), cval)
     result = _resampled(signals, resampling, "full", axis, device, workers)
-    return given_back(result, x)
+    return _timed(result, x, axis, down / up)
 
 
 @names_wrong_types
@@ -129,7 +130,7 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     common = math.gcd(up, down)
     up, down = up // common, down // common
     if up == down == 1:
-        return given_back(signals.copy(), x)
+        return _timed(signals.copy(), x, axis, 1)
     taps = _filter(signals, up, down, window)
     if padtype not in (*_EXTENSIONS, *_LEVELS):
         raise InvalidArgument(f"padtype must be one of: {', '.join((*_LEVELS, *_EXTENSIONS))}")
@@ -139,7 +140,7 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     extension: Extension = "constant" if level is not None else _extension(padtype)
     resampling = Resampling(taps, up, down, (taps.size - 1) // 2, extension, cval or 0)
     result = _resampled(signals if level is None else signals - level, resampling, "same", axis, device, workers)
-    return given_back(result if level is None else result + level, x)
+    return _timed(result if level is None else result + level, x, axis, down / up)
 
 
 @names_wrong_types
@@ -197,13 +198,21 @@ def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int
     own = _computed_type(signals.dtype) if signals.dtype.kind in "fc" and signals.dtype.char != "e" else np.dtype("d")
     if taps is None:
         signals = signals.astype(own) if signals.dtype.char in "gG" else signals
-        return _decimated_by_iir(signals, q, 8 if n is None else n, ftype, axis, zero_phase, own)
+        result = _decimated_by_iir(signals, q, 8 if n is None else n, ftype, axis, zero_phase, own)
+        return _timed(result, x, axis, q)
     if q == 1 and zero_phase:  # SciPy leaves the signal as it is
-        return given_back(signals.copy(), x)
+        return _timed(signals.copy(), x, axis, 1)
     taps = in_type_of(taps, own) if isinstance(ftype, str) else taps
     origin = (taps.size - 1) // 2 if zero_phase else 0
     result = _resampled(signals, Resampling(taps, 1, q, origin), "same", axis, device, workers)
-    return given_back(result, x)
+    return _timed(result, x, axis, q)
+
+
+def _timed(result: Any, signals: Any, axis: int, step: float) -> Any:
+    """Returns a result in the form of the signals, of which result n is at sample n * step."""
+    if not isinstance(result, np.ndarray) or result.ndim == 0:
+        return given_back(result, signals)
+    return give_back_signals(result, signals, ResultAxes(axis % result.ndim, step=step))
 
 
 def _whole(factor: Any, name: str) -> int:

@@ -213,7 +213,7 @@ with tempfile.TemporaryDirectory() as folder:
     if hdf5:
         check_many_channels()
     check_files_beside()
-    if wav:
+    if wav:  # such files are read and written
         check_wav()
     os.chdir("/")
 finish()

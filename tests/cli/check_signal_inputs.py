@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what all commands on signals compute of interleaved files, WAV and raw samples on standard input with what
-they compute of the same samples in an NPY array: check_signal_inputs.py CONVOLUME.
+they compute of the same samples in an NPY array: check_signal_inputs.py CONVOLUME WAV. WAV tells whether such files are
+written.
 
 Ends with 77 (skipped) if a module is missing."""
 import os
@@ -21,7 +22,7 @@ except ImportError as error:
 
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20261130))
 rng = np.random.default_rng(SEED)
-command = os.path.abspath(sys.argv[1])
+command, writes_wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON"
 
 # The command of each subcommand between SIGNAL and the file of its result. All keep every signal apart.
 COMMANDS = {
@@ -58,6 +59,11 @@ def wav_bytes(samples):
         file.setframerate(8000)
         file.writeframes(np.ascontiguousarray(samples.T).astype("<i2").tobytes())
     return Path("made.wav").read_bytes()
+
+
+def save_with_rate(path, samples):
+    np.save(path, samples if len(samples) > 1 else samples[0])
+    Path(path + ".json").write_text('{"sampling_rate_hz": 8000}')
 
 
 def check_layouts():
@@ -101,16 +107,19 @@ def check_wav_on_standard_input():
     for name in ("filter", "resample", "correlate"):
         for channels in (1, 2, 5):
             for samples in (1, 1000, 70001):
-                data = wav_bytes(rng.integers(-30000, 30000, (channels, samples)))
-                Path("x.wav").write_bytes(data)
-                check_equal(name, f"{channels} × {samples}", result_of(name, "x.wav"), result_of(name, "-", data=data))
+                values = rng.integers(-30000, 30000, (channels, samples))
+                data = wav_bytes(values)
+                save_with_rate("x.npy", values.astype("f4") / 32768)
+                check_equal(name, f"{channels} × {samples}", result_of(name, "x.npy"), result_of(name, "-", data=data))
         # The header may be of a program that did not know the size.
         unknown = bytearray(data)
         unknown[4:8] = unknown[40:44] = b"\xff\xff\xff\xff"
-        check_equal(name, "without a size", result_of(name, "x.wav"), result_of(name, "-", data=bytes(unknown)))
+        check_equal(name, "without a size", result_of(name, "x.npy"), result_of(name, "-", data=bytes(unknown)))
         for cut in (data[:-3], data[:30]):
             done = run([name, "-", *COMMANDS[name], "no.npy", "-q", "--overwrite"], 65, cut)
             check(b"truncated" in done.stderr or b"ended within" in done.stderr, name, done.stderr)
+    if not writes_wav:
+        return
     rate = run(["resample", "-", "--rate", "16000", "-o", "twice.wav", "-q", "--output-type", "int16"],
                data=wav_bytes(np.ones((2, 50))))
     with wave.open("twice.wav") as file:

@@ -192,6 +192,10 @@ def cases(folder):
         "Resampler": (convolume.Resampler, {"up": 3, "down": 2}),
         "Resampler.push": (lambda block: convolume.Resampler(3, 2).push(block), {"block": wave}),
         "Resampler.blocks": (lambda blocks: list(convolume.Resampler(3, 2).blocks(blocks)), {"blocks": [wave, wave]}),
+        "Signal.of_array": (convolume.Signal.of_array, {"array": waves, "sampling_rate": 8000.0, "start": 1.0}),
+        "save_signal": (convolume.save_signal, {"path": str(folder / "wave.npy"), "signal": wave, "sampling_rate": 8e3,
+                                                "overwrite": True}),
+        "open_signal": (convolume.open_signal, {"path": str(folder / "in.f32"), "signals": 2, "layout": "planar"}),
         "StreamFilter": (convolume.StreamFilter, {"filters": np.ones(9), "block": 64}),
         "StreamFilter.push": (lambda block, out=None: live().push(block, out), {"block": wave[:64]}),
         "StreamFilter.replace": (lambda filters, fade=None: live().replace(filters, fade), {"filters": np.ones(9)}),
@@ -350,6 +354,7 @@ def work(seed, skip, only):
     folder = pathlib.Path(tempfile.mkdtemp())
     os.chdir(folder)
     convolume.save(folder / "in.tif", known)
+    wave.astype("<f4").tofile(folder / "in.f32")
     found = {name: one for name, one in cases(folder).items() if only in name}
     check_complete(cases(folder))
     names = sorted(found)
