@@ -2,8 +2,10 @@
 #include "cli/preview/command.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -42,9 +44,10 @@ OrthogonalViews views_of(io::ImageReader& reader, index_t channel, const Preview
 
 GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
     replace_by_logarithm(views);
-    double high = percentile_limits(views.along_z, 0, 100).high;
-    for (const FloatPlane* plane : {&views.along_y, &views.along_x})
-        high = std::max(high, percentile_limits(*plane, 0, 100).high);
+    double high = std::numeric_limits<double>::lowest();
+    for (const FloatPlane* plane : {&views.along_z, &views.along_y, &views.along_x})
+        for (const float value : plane->values)
+            if (std::isfinite(value)) high = std::max(high, static_cast<double>(value));
     return {high - decades, high};
 }
 
@@ -140,12 +143,14 @@ PreviewStack load(const Console& console, const std::string& title, const std::s
         stack.channels.push_back(std::move(channel));
     }
     set_sample_distances(metadata, stack);
+    if (request.stack.empty()) show_frequencies(path, stack);
     stretch_short_side(metadata, stack);
     if (request.style.bar_length_um && stack.unit != "µm")
         throw InvalidArgument(message("--scale-bar is a length, but \"", path,
                                       "\" has no voxel size; set it by convolume convert --voxel, "
                                       "or give --scale-bar off"));
     stack.logarithmic = request.decades.has_value();
+    stack.in_decibels = request.decibels.has_value();
     return stack;
 }
 
@@ -160,17 +165,22 @@ PreviewStack load_psf(const Console& console, const std::string& title,
     of_psf.plane.reset();
     of_psf.style.bar_length_um.reset();
     of_psf.decades = request.decades.value_or(4);
+    of_psf.decibels.reset();
     PreviewStack stack = load(console, title, request.psf, of_psf);
     stack.own_zoom = true;
     return stack;
 }
 
 std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel) {
+    const double factor = stack.in_decibels ? 20 : 1;
     return message(stack.title, channel.channel_name.empty() ? "" : ", ", channel.channel_name,
                    channel.table.is_ramp() ? ": black " : ": lowest ",
-                   format_number(channel.limits.low), ", ",
+                   format_number(factor * channel.limits.low), ", ",
                    channel.table.is_ramp() ? channel.table.name : "highest", ' ',
-                   format_number(channel.limits.high), stack.logarithmic ? ", powers of ten" : "");
+                   format_number(factor * channel.limits.high),
+                   stack.in_decibels   ? " dB"
+                   : stack.logarithmic ? ", powers of ten"
+                                       : "");
 }
 
 /// Returns the paths of the images, without the PSF.

@@ -29,9 +29,11 @@ struct PreviewStack {
     std::array<std::string, 2> captions;   ///< two lines of text below the title
     std::vector<PreviewChannel> channels;  ///< at least one; all have the same extents
     std::array<double, 3> step{1, 1, 1};   ///< z, y, x distance of samples, in `unit`
-    std::string unit = "px";
-    bool logarithmic = false;  ///< whether views and limits are decimal logarithms
-    bool own_zoom = false;     ///< whether the stack is enlarged to the height of the others
+    std::string unit = "px";               ///< "µm", or of signals "s"
+    double samples_per_unit = 1;           ///< along x, if the unit is no length
+    bool logarithmic = false;              ///< whether views and limits are decimal logarithms
+    bool in_decibels = false;              ///< whether limits are told in decibels
+    bool own_zoom = false;  ///< whether the stack is enlarged to the height of the others
 };
 
 /// Returns a color for each channel of an image: the color in the file, else that of the channel's
@@ -52,6 +54,10 @@ struct PreviewStyle {
     std::optional<double> bar_length_um{};  ///< length of scale bars; nothing: chosen
 };
 
+/// If `path` holds channels whose center frequencies are known, turns the rows of a stack so that
+/// frequencies rise, and tells frequencies and times.
+void show_frequencies(const std::string& path, PreviewStack& stack);
+
 /// Draws the picture. Throws InvalidArgument if it would be too large, or a scale bar too long.
 Drawing draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style);
 
@@ -71,9 +77,10 @@ struct PreviewRequest {
     index_t frame = 0;
     PreviewStyle style;
     std::optional<GrayLimits> limits;
-    bool slices = false;            ///< planes instead of projections
-    std::optional<index_t> plane;   ///< the plane along z; nothing: the middle one
-    std::optional<double> decades;  ///< range of a logarithmic scale; nothing: linear
+    bool slices = false;             ///< planes instead of projections
+    std::optional<index_t> plane;    ///< the plane along z; nothing: the middle one
+    std::optional<double> decades;   ///< range of a logarithmic scale; nothing: linear
+    std::optional<double> decibels;  ///< the same range of magnitudes in decibels
     bool overwrite = false;
     bool quiet = false;
 };

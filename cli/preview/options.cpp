@@ -75,9 +75,15 @@ void add_picture_options(CLI::App& app, PreviewRequest& request) {
                    "channel)");
     add_parsed(app, "--gamma", request.style.gamma, parse_above_zero, "GAMMA",
                "Brightness = fraction^GAMMA (default 1)");
-    add_parsed(app, "--log", request.decades, parse_above_zero, "DECADES",
-               "Logarithmic scale of this many decades (default: linear; PSF: 4)")
-        ->excludes(limits);
+    CLI::Option* decades =
+        add_parsed(app, "--log", request.decades, parse_above_zero, "DECADES",
+                   "Logarithmic scale of this many decades (default: linear; PSF: 4)")
+            ->excludes(limits);
+    add_parsed(app, "--db", request.decibels, parse_above_zero, "RANGE",
+               "Magnitudes in decibels, from the largest one down to this many below: for channels "
+               "of signals")
+        ->excludes(limits)
+        ->excludes(decades);
     add_parsed(app, "--scale", request.style.zoom, parse_above_zero, "PIXELS",
                "Picture pixels for the smallest voxel side");
     add_scale_bar_option(app, request.style);
@@ -116,6 +122,7 @@ void add_preview_command(CLI::App& app, Action& action) {
     command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors");
     command->callback([request, &action] {
         request->slices = request->slices || request->plane;
+        if (request->decibels) request->decades = *request->decibels / 20;
         check_is_png(request->output);
         action = [request] { run_preview(*request); };
     });

@@ -214,8 +214,9 @@ class StackColumn {
 
     /// Draws a scale bar into the lower right corner of the first panel.
     void draw_scale_bar(Drawing& drawing, int right, int bottom) const {
-        const double samples_per_unit = stack_.unit == "µm" ? 1 : stack_.step[2];
-        const double pixels_per_unit = zoom_ * samples_per_unit / smallest_step(stack_);
+        const double steps_per_unit =
+            stack_.unit == "µm" ? 1 : stack_.step[2] * stack_.samples_per_unit;
+        const double pixels_per_unit = zoom_ * steps_per_unit / smallest_step(stack_);
         const bool chosen = style_.bar_length_um && !stack_.own_zoom;
         const double length =
             chosen ? *style_.bar_length_um : round_length(0.3 * sizes_.x / pixels_per_unit);
@@ -244,6 +245,7 @@ class StackColumn {
     /// Draws the name of a channel, and its look-up table between its limits.
     void draw_ramp(Drawing& drawing, int left, int top, const PreviewChannel& channel) const {
         const auto number = [this](double value) {
+            if (stack_.in_decibels) return format_number(20 * value, 4) + " dB";
             if (stack_.logarithmic) value = std::pow(10.0, value);
             return std::abs(value) < 1000 ? format_number(value, 4)
                                           : format_number(std::round(value), 7);
@@ -265,7 +267,7 @@ class StackColumn {
         drawing.pixels(left, middle - ramp_height / 2, ramp, colors);
         left += ramp + space;
         std::string high = number(channel.limits.high);
-        if (stack_.logarithmic)
+        if (stack_.logarithmic && !stack_.in_decibels)
             high += "  log";
         else if (style_.gamma != 1)
             high += "  gamma " + format_number(style_.gamma);

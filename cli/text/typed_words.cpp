@@ -96,6 +96,7 @@ constexpr auto command_aliases = std::to_array<CommandAlias>({
     {"deconv", "deconvolve"},
     {"mip", "project"},
     {"show", "preview"},
+    {"spectrogram", "preview"},
     {"view", "preview"},
 });
 

@@ -3,6 +3,7 @@
 check_preview_pictures.py CONVOLUME.
 
 Ends with 77 (skipped) if a module is missing."""
+import json
 import os
 import subprocess
 import sys
@@ -146,5 +147,22 @@ with tempfile.TemporaryDirectory() as folder:
     check("first: black" in said and "second: black" in said, said)
     run("planes.tif", "--title", "a", "--title", "b", status=2, names="one for each stack at most")
     run("planes.tif", "--composite", status=2, names="merged without an option")
+
+    # Channels of signals: decibels below the largest magnitude, and frequencies that rise upwards.
+    magnitudes = np.array([1, 10**-1.0, 10**-2.5, 10**-1.5])
+    np.save("channels.npy", (1j * np.repeat(magnitudes[:, None], 20, 1)).astype("c8"))
+    grays = [255, 128, 0, 64]  # of 40 dB
+    for frequencies, order in ((None, [0, 1, 2, 3]), ([0, 1, -2, -1], [1, 0, 3, 2]), ([3, 2, 1, 0], [0, 1, 2, 3])):
+        with open("channels.npy.json", "w") as file:
+            facts = {"sampling_rate_hz": 4, "start_s": 1.5}
+            json.dump(facts if frequencies is None else facts | {"center_frequencies_hz": frequencies}, file)
+        rows = picture("channels.npy", "--db", "40", "--scale", "16", "--scale-bar", "off")[116:172:16, 60]
+        want = [(grays[channel],) * 3 for channel in order]
+        check(np.abs(rows - want).max() <= 6, frequencies, rows.tolist(), want)
+    said = run("channels.npy", "--db", "40").stderr
+    check("black -40, gray 0 dB" in said, said)
+    bar = longest_run(picture("channels.npy", "--limits", "0,9999", "--scale", "16"), WHITE)
+    check(bar == 64, "a bar of one second, the largest round time of at most 1.5 s, is", bar)
+    run("channels.npy", "--db", "40", "--log", "2", status=2, names="--log")
 
 finish()
