@@ -208,6 +208,8 @@ class Channelizer(_Bank):
                           self._core.frame_type)
         with progress_bar(progress) as report:
             self._core.execute(flat, frames, report)
+        if isinstance(signals, np.ndarray):  # which needs no frequencies
+            return self._shaped(frames, axis, batch)
         core = self._core
         axes = ResultAxes(axis, core.first_middle, core.step, "frequency", np.array(core.center_frequencies),
                           is_timed=self._numbers == 1)
