@@ -33,9 +33,9 @@ def run(*arguments, status=0, names=""):
 def panel_color(*arguments):
     """Returns the color of most pixels that are not background, for an image that is constant."""
     run(*arguments, "-o", "p.png", "--limits", "0,200", "--scale", "4", "--overwrite", "-q")
-    colors, counts = np.unique(read_png("p.png").reshape(-1, 3), axis=0, return_counts=True)
-    there = [(n, tuple(int(v) for v in c)) for n, c in zip(counts, colors) if tuple(c) != (16, 18, 22)]
-    count, color = max(there)
+    pixels = read_png("p.png").astype(int) @ (1 << 16, 1 << 8, 1)  # numbers are sorted faster than rows of three
+    colors = [(int(n), (c >> 16, c >> 8 & 255, c & 255)) for c, n in zip(*np.unique(pixels, return_counts=True))]
+    count, color = max(there for there in colors if there[1] != (16, 18, 22))
     check(count > 0.6 * (4 * SIDE) ** 2, arguments, "covers", count)
     return color
 
