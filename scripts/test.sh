@@ -25,13 +25,16 @@ done
 if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
     set -- -DCONVOLUME_WITH_CUDA=AUTO "$@"
 elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-    # This CUDA code is not run, so CUDA 13 may skip its optimization, which takes minutes, and few files
-    # do, which compile faster.
-    set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual -DCONVOLUME_PASS_FILES=4 \
+    # This CUDA code is not run. CUDA 13 ends its compilation after the checks of the syntax, and versions before
+    # skip optimization, if they can: both take minutes. Few files compile faster.
+    set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual -DCONVOLUME_PASS_FILES=2 \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "$@"
-    if PATH="$PATH:/usr/local/cuda/bin" nvcc --help | grep -q -e --Ofast-compile; then
-        set -- -DCMAKE_CUDA_FLAGS=--Ofast-compile=max "$@"
-    fi
+    known_options=$(PATH="$PATH:/usr/local/cuda/bin" nvcc --help)
+    for option in -fdevice-syntax-only --Ofast-compile=max; do
+        case $known_options in
+            *"${option%%=*}"*) set -- "-DCMAKE_CUDA_FLAGS=$option" "$@"; break ;;
+        esac
+    done
 else
     echo "test.sh: there is no CUDA compiler (nvcc): the CUDA code is not compiled"
 fi
@@ -41,9 +44,9 @@ venv=build/python-venv
 scripts/python_venv.sh
 case $preset in
     *san) ;;  # builds with sanitizers leave Python out, as a sanitizer must be loaded before it
-    # Many files are compiled as one, as in users' builds, which takes half the time. Builds with sanitizers
-    # compile each file alone.
-    *) set -- -DCMAKE_UNITY_BUILD=ON -DCONVOLUME_BUILD_PYTHON=ON \
+    # All files of a target are compiled as one, which takes less than half the time, and finds names that clash in
+    # users' builds, which join other files. Builds with sanitizers compile each file alone.
+    *) set -- -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 -DCONVOLUME_BUILD_PYTHON=ON \
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
