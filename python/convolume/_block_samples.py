@@ -38,6 +38,12 @@ class BlockSamples:
         finite = np.isfinite(self.values)
         return float(np.sum(self.values, dtype=np.float64, where=finite)) / max(1, int(np.count_nonzero(finite)))
 
+    def start_above(self, background: float) -> float:
+        """Returns the light with which voxels of all blocks start: the mean above a background, or a little if the
+        background is no less."""
+        mean = self.mean()
+        return max(mean - background, 1e-3 * mean, 0.0)
+
     def may_hold_nonfinite(self) -> bool:
         return self.values.dtype.kind in "fc"
 

@@ -153,17 +153,18 @@ def read_share(block: Sequence[int], needed: Needed, shape: Sequence[int]) -> fl
     return product(needed((z, y, x))) / max(1, z * y * x)
 
 
-def default_block(shape: Triple, shards: Triple, needed: Needed, voxel_bytes: float, most_bytes: int,
-                  at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
+def default_block(shape: Triple, shards: Triple, needed: Needed, voxels: Callable[[Triple], int], voxel_bytes: float,
+                  most_bytes: int, at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
     """Returns the default block: whole shards that fit `most_bytes` with the samples that they need, and
     read few of them twice.
 
-    `at_least` is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the
-    bytes of that memory; a block of one shard may exceed them.
+    `voxels` has the number of voxels by which the memory for a block grows, `voxel_bytes` the bytes of one. `at_least`
+    is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the bytes of that
+    memory; a block of one shard may exceed them.
     """
 
     def need(block: Sequence[int]) -> float:
-        return voxel_bytes * product(needed((block[0], block[1], block[2])))
+        return voxel_bytes * voxels((block[0], block[1], block[2]))
 
     def fits(block: Sequence[int]) -> bool:
         return need(block) <= most_bytes and (device is None or need(block) / voxel_bytes * device[0] <= device[1])

@@ -2,7 +2,6 @@
 """Deskewing block by block. Blocks of the result have other voxels than the recording, and each needs a part of it."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from ._blocks import Block, Triple, product, triple
 from ._deskew import DeskewKeywords, core_options, pixel_edges
 from ._errors import InvalidArgument
 from ._image import Image
-from ._operations import BlockResult, Operation
+from ._operations import BlockResult, Operation, plain_values
 from ._optics import length_um, voxel_um
 from ._zarr_target import TargetFacts
 
@@ -48,6 +47,9 @@ class Deskewing(Operation):
                                       "pixels": list(pixel_edges(image, pixel))}
         self._options = options
         self._recorded = triple(image._metadata.shape, "a recording")
+        if self._recorded[0] == 1:
+            raise InvalidArgument("a stage scan has several planes, and the image has one: name the meaning of its "
+                                  "axes by axes, if its times or channels are the planes")
         self._made: _core.DeskewOptions | None = None
         shape, spacing, _, self._offset = _core.deskewed_grid(self._recorded, self._core_options())
         self._shape, self._spacing = triple(shape, "a deskewed image"), list(spacing)
@@ -63,8 +65,7 @@ class Deskewing(Operation):
         return self._made
 
     def facts(self) -> dict[str, Any]:
-        own = {"fill": "nan"} if math.isnan(self._options.get("fill", 0)) else {}  # NaN would differ from itself
-        return {"name": self.name, **self._scan, **self._options, **own, "shape": list(self._shape)}
+        return {"name": self.name, **plain_values(self._scan | self._options), "shape": list(self._shape)}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         self._made = core_options(**self._scan, options={**self._options, "workers": run.get("workers")})
@@ -82,6 +83,9 @@ class Deskewing(Operation):
         begin = [(n - b) // 2 for b, n in zip(extents, self._shape)]
         box = self._box_for(begin, [b + e for b, e in zip(begin, extents)])
         return triple([max(1, one.stop - one.start) for one in box], "a part of a recording")
+
+    def voxels(self, block: Triple) -> int:
+        return max(product(self.needed(block)), product([min(b, n) for b, n in zip(block, self._shape)]))
 
     def _box_for(self, begin: Any, end: Any) -> list[slice]:
         first, last = _core.deskew_needs(self._recorded, begin, end, self._core_options())

@@ -16,7 +16,7 @@ from . import _core
 from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples, read_block
-from ._blocks import Block, Halo, Triple, symmetric_halo
+from ._blocks import Block, Halo, Triple, product, symmetric_halo
 from ._convolver import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
@@ -86,6 +86,10 @@ class Operation:
         z, y, x = (b + low + high for b, (low, high) in zip(block, self.halo))
         return z, y, x
 
+    def voxels(self, block: Triple) -> int:
+        """Returns the number of voxels by which the memory for a block of this shape grows."""
+        return product(self.needed(block))
+
     def read(self, image: Image, block: Block) -> BlockSamples:
         """Reads the samples from which a block is computed."""
         return read_block(image, block, self.halo, self.boundary, self.cval)
@@ -132,6 +136,10 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
     return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
 
 
+_WEIGHTS = {"rl-tv": "tv_weight", "map": "roughness"}
+"""The weight of the penalty of methods that have one, also in reports."""
+
+
 def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns options of a deconvolution of blocks, which do not depend on what a block shows."""
     for name in _NOT_SEARCHED.keys() & options.keys():
@@ -139,6 +147,25 @@ def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
                                   "give a value")
     return {"acceleration": "none", **_NOT_SEARCHED, **options}
+
+
+def plain_values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns values for a JSON document. NaN becomes a text, as it would differ from itself."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray):
+            value = value.tolist()
+        if isinstance(value, tuple | list):
+            return [plain(one) for one in value]
+        return "nan" if isinstance(value, float) and math.isnan(value) else value
+
+    return {name: plain(value) for name, value in options.items()}
+
+
+def weights_to_find(options: Mapping[str, Any]) -> list[str]:
+    """Returns which weights of a method's penalty are to be found once, for all blocks."""
+    name = _WEIGHTS.get(options.get("method", "rl"))
+    return [name] if name is not None and options.get(name, "auto") in ("auto", None) else []
 
 
 def options_of_a_sample(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -322,16 +349,17 @@ class Deconvolution(Operation):
         self._plans = PlanCache()
 
     def facts(self) -> dict[str, Any]:
-        plain = {name: list(value) if isinstance(value, tuple)
-                 else value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-                 for name, value in self.options.items()}
         return {"name": self.name, "psf": hash_of(self.psf), "psf_shape": list(self.psf.shape),
-                "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
+                "halo": [low for low, _ in self.halo], "nan": self.nan,
+                **plain_values(self.options)}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         self._plans = PlanCache(run)
 
     def needs_estimates(self) -> bool:
+        return bool(self._levels_to_find()) or self._ends_by_itself() or self._has_start()
+
+    def _has_start(self) -> bool:
         return self.options.get("method") != "wiener"
 
     def _ends_by_itself(self) -> bool:
@@ -349,8 +377,9 @@ class Deconvolution(Operation):
         sample = sample_of(0)
         options = options_of_a_sample(self.options)
         ends_by_itself = self._ends_by_itself()
-        if not ends_by_itself and not self._levels_to_find():
-            return {"light": max(0.0, sample.mean() - float(options["background"]))}
+        weights = weights_to_find(self.options)
+        if not ends_by_itself and not self._levels_to_find() and not weights:
+            return {"light": sample.start_above(float(options["background"]))}
         if not ends_by_itself:
             options["iterations"] = 1  # levels are those of the image
         options.setdefault("coarse_start", 0)  # blocks start from an even light, and need as many iterations as that
@@ -363,11 +392,12 @@ class Deconvolution(Operation):
             found[level] = float(report[level])
         if ends_by_itself:
             found["iterations"] = max(1, int(report["iterations"]))
-        found["light"] = max(0.0, float(report["light"]))
-        return found
+        if self._has_start():
+            found["light"] = sample.start_above(float(report["background"]))
+        return found | {name: float(report[name]) for name in weights}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
-        self._light = found.get("light")
+        self._light = found.get("light") or None
         self.options.update({name: value for name, value in found.items() if name != "light"})
         if "iterations" in found:
             self.options.pop("stop", None)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ._argument_types import names_wrong_types
 from ._block_samples import read_box
 from ._block_worker import Job
@@ -115,7 +117,8 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
         len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
         [list(one) for one in operation.halo], int(voxels * overhead) * image.dtype.itemsize,
         voxels * operation.dtype.itemsize, overhead,
-        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize) * product(box)), None)
+        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize) * operation.voxels(triple(
+            [min(b, n) for b, n in zip(job.block, shape)], "a block"))), None)
     seconds = [operation.of_channel(channel).seconds(box) for channel in range(job.facts.channels)]
     known = [one for one in seconds if one is not None]
     if len(known) == len(seconds):
@@ -133,9 +136,8 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
 def _measure(plan: ProcessPlan, image: Image, job: Job) -> None:
     """Measures the rates of the storage: reads the box of one shard from the source, and writes a shard beside a local
     target."""
-    shape = [min(s, n) for s, n in zip(plan.shards, job.facts.shape)]
     begin = time.perf_counter()
-    values = read_box(image, 0, 0, [slice(0, n) for n in shape])
+    values = read_box(image, 0, 0, [slice(0, min(s, n)) for s, n in zip(plan.shards, image._metadata.shape)])
     plan.read_rate = values.nbytes / max(1e-6, time.perf_counter() - begin)
     path = job.location.local_path
     if path is None or not os.path.isdir(os.path.dirname(path)):
@@ -146,8 +148,8 @@ def _measure(plan: ProcessPlan, image: Image, job: Job) -> None:
         trial = ZarrTarget(Location(folder), facts, job.layout)
         trial.factors, trial.shapes = [], trial.shapes[:1]
         trial.open_arrays()
-        first = Block(0, 0, 0, (0, 0, 0), triple(shape, "a block"))
-        result = values.astype(facts.dtype)
+        first = Block(0, 0, 0, (0, 0, 0), triple([min(s, n) for s, n in zip(plan.shards, facts.shape)], "a block"))
+        result = np.resize(values, first.shape).astype(facts.dtype)
         begin = time.perf_counter()
         trial.write(0, first, result)
         plan.write_rate = result.nbytes / max(1e-6, time.perf_counter() - begin)

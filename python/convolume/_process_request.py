@@ -189,8 +189,8 @@ def checked_request(source: Path | Image | Sequence[Any], location: Location, se
     elif before is not None:
         block = triple(before["block"], "a block")
     else:
-        block = default_block(facts.shape, target.shards, operation.needed, voxel_bytes, limit // len(lanes),
-                              device=_device_room(operation, facts.shape, target.shards, lanes))
+        block = default_block(facts.shape, target.shards, operation.needed, operation.voxels, voxel_bytes,
+                              limit // len(lanes), device=_device_room(operation, facts.shape, target.shards, lanes))
     mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "image": None,
                                                                              "level": None, "missing": "fill"})
     if mask is not None and mask.image is None:

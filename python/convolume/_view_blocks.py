@@ -18,7 +18,16 @@ from ._block_worker import Source
 from ._blocks import Block, Triple, product, symmetric_halo, triple
 from ._errors import InvalidArgument, without_warnings
 from ._image import Image
-from ._operations import BlockResult, Operation, PlanCache, hash_of, options_in_blocks, options_of_a_sample
+from ._operations import (
+    BlockResult,
+    Operation,
+    PlanCache,
+    hash_of,
+    options_in_blocks,
+    options_of_a_sample,
+    plain_values,
+    weights_to_find,
+)
 from ._psf import prepared_kernel
 from ._view_deconvolver import ViewDeconvolver, ViewKeywords
 from ._views import View, listed, matrix_of
@@ -70,15 +79,17 @@ class Fusion(Operation):
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
         check_types(options, ViewKeywords)
         self.options = options_in_blocks(options)
+        if self.options.get("spacing") is not None:
+            self.options["spacing"] = [None if one is None else float(one) for one in self.options["spacing"]]
         if self._views[0].transform is None and self.options.get("spacing") is None:
-            self.options["spacing"] = metadata[0].spacing
+            self.options["spacing"] = list(metadata[0].spacing)
         self._views = [_with_voxels_of(view, self.options.get("spacing")) for view in self._views]
-        self._maps = [(np.array(matrix), np.array(offset))
-                      for matrix, offset in (matrix_of(view.transform, 3) for view in self._views)]
+        self._maps = [_checked_map(view) for view in self._views]
+        self._masks = [_checked_mask(view, extents) for view, extents in zip(self._views, self._extents)]
         reach = np.max([abs(matrix) @ _extents_of_psf(view) for (matrix, _), view in zip(self._maps, self._views)], 0)
-        self.halo = symmetric_halo([int(np.ceil(one)) if one > 1 else 0 for one in reach] if halo is None else halo)
+        self.halo = symmetric_halo([int(np.ceil(one - 1e-9)) for one in reach] if halo is None else halo)
         self.dtype = result_type(dtype, "float32")
-        self.voxel_bytes = 44.0 + 24.0 * len(self._views)
+        self.voxel_bytes = 44.0
         self._levels: list[dict[str, Any]] = [{} for _ in self._views]
         self._light: float | None = None
         self._plans = PlanCache()
@@ -93,16 +104,14 @@ class Fusion(Operation):
         return self._images
 
     def facts(self) -> dict[str, Any]:
-        views = [{"psf": hash_of(np.stack([readable(one, "a PSF") for one in _psfs_of(view)])),
-                  "transform": [matrix.tolist(), offset.tolist()],
-                  "mask": None if view.mask is None else hash_of(np.asarray(view.mask)),
-                  "positions": None if view.positions is None else np.asarray(view.positions).tolist(),
-                  **{name: getattr(view, name) for name in ("background", "offset", "gain", "light", "border")}}
-                 for view, (matrix, offset) in zip(self._views, self._maps)]
+        named = ("positions", "origin", "background", "offset", "gain", "light", "border")
+        views = [{"psf": [hash_of(readable(one, "a PSF")) for one in _psfs_of(view)],
+                  "transform": [matrix.tolist(), offset.tolist()], "mask": None if mask is None else hash_of(mask),
+                  **plain_values({name: getattr(view, name) for name in named})}
+                 for view, (matrix, offset), mask in zip(self._views, self._maps, self._masks)]
         sources = [{"path": one.path, "state": one.fingerprint()} for one in self._sources[1:]]
-        options = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
         return {"name": self.name, "views": views, "sources": sources, "shape": list(self._shape),
-                "halo": [low for low, _ in self.halo], **options}
+                "halo": [low for low, _ in self.halo], **plain_values(self.options)}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         self._plans = PlanCache(run)
@@ -126,11 +135,31 @@ class Fusion(Operation):
         for number, image in enumerate(self._opened()):
             part = self._part_of_view(number, box)
             extents = [one.stop - one.start for one in part]
-            if product(extents):
-                whole: Inside = slice(0, extents[0]), slice(0, extents[1]), slice(0, extents[2])
-                parts.append((number, BlockSamples(read_box(image, block.t, block.c, part), whole,
-                                                   [np.arange(one.start, one.stop) for one in part], block)))
+            if not product(extents):
+                continue
+            whole: Inside = slice(0, extents[0]), slice(0, extents[1]), slice(0, extents[2])
+            samples = BlockSamples(read_box(image, block.t, block.c, part), whole,
+                                   [np.arange(one.start, one.stop) for one in part], block)
+            if self._shows(number, samples, box):
+                parts.append((number, samples))
         return ViewSamples(np.empty(0, np.float32), (z, y, x), places, block, parts)
+
+    def _shows(self, number: int, part: BlockSamples, box: Sequence[slice]) -> bool:
+        """Tells whether a part of a view has a pixel in a box of the result that its mask does not leave out."""
+        matrix, offset = self._maps[number]
+        mask, (zs, ys, xs) = self._masks[number], part.places
+        low, high = ([getattr(one, side) - 0.5 for one in box] for side in ("start", "stop"))
+        for z in sorted(range(len(zs)), key=lambda z: abs(2 * z - len(zs))):  # the middle most probably shows it
+            used = np.isfinite(part.values[z]) if self.options.get("nan") == "missing" else np.ones(
+                (len(ys), len(xs)), bool)
+            if mask is not None:
+                used &= mask[zs[z], ys[0]:ys[-1] + 1, xs[0]:xs[-1] + 1] > 0
+            for axis in range(3):
+                at = matrix[axis, 0] * zs[z] + matrix[axis, 1] * ys[:, None] + matrix[axis, 2] * xs + offset[axis]
+                used &= (at >= low[axis]) & (at <= high[axis])
+            if used.any():
+                return True
+        return False
 
     def _part_of_view(self, number: int, box: Sequence[slice]) -> list[slice]:
         """Returns the box of a view with all pixels that lie in a box of the result."""
@@ -145,7 +174,9 @@ class Fusion(Operation):
         return True
 
     def _ends_by_itself(self) -> bool:
-        return self.options.get("iterations") is None
+        """Tells whether the images decide on the number of iterations."""
+        named = {name: self.options[name] for name in ("method", "iterations", "stop") if name in self.options}
+        return named.get("iterations") is None or _core.resolved(_core.DeconvolveOptions(**named), 1).stop is not None
 
     def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
         sample = sample_of(0)
@@ -161,7 +192,11 @@ class Fusion(Operation):
             options["iterations"] = 1  # levels are those of the images
         levels: list[Any] = [_levels_of(view) for view in self._views]
         found: dict[str, Any] = {"views": levels}
-        if self._ends_by_itself() or None in levels:
+        if not samples.parts:
+            raise InvalidArgument("no view shows the part of the result where the first one is brightest: check the "
+                                  "transforms, whose direction may be the other one, and the masks")
+        weights = weights_to_find(self.options)
+        if self._ends_by_itself() or None in levels or weights:
             reports = self._fused(samples, options)[0].reports
             for (number, _), report in zip(samples.parts, reports):
                 levels[number] = {name: float(report[name]) for name in _LEVELS}
@@ -169,9 +204,10 @@ class Fusion(Operation):
                 levels[number] = self._levels_alone(number, options | {"iterations": 1})
             if self._ends_by_itself():
                 found["iterations"] = max(1, int(reports[0]["iterations"]))
-        light = [part.values.size * (part.mean() - levels[number]["background"]) / self._views[number].light
+            found |= {name: float(reports[0][name]) for name in weights}
+        light = [part.values.size * part.start_above(levels[number]["background"]) / self._views[number].light
                  for number, part in samples.parts]
-        found["light"] = max(0.0, sum(light) / sum(part.values.size for _, part in samples.parts))
+        found["light"] = sum(light) / sum(part.values.size for _, part in samples.parts)
         return found
 
     def _levels_alone(self, number: int, options: dict[str, Any]) -> dict[str, float]:
@@ -186,10 +222,15 @@ class Fusion(Operation):
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         self._levels = [dict(one) for one in found["views"]]
-        self._light = float(found["light"])
+        self._light = found["light"] or None
+        self.options |= {name: value for name, value in found.items() if name not in ("views", "light")}
         if "iterations" in found:
-            self.options["iterations"] = found["iterations"]
             self.options.pop("stop", None)
+
+    def voxels(self, block: Triple) -> int:
+        box = [slice((n - min(n, e)) // 2, (n + min(n, e)) // 2) for n, e in zip(self._shape, self.needed(block))]
+        parts = [self._part_of_view(number, box) for number in range(len(self._views))]
+        return product(self.needed(block)) + sum(product([one.stop - one.start for one in part]) for part in parts)
 
     def device_bytes(self, shape: Triple) -> int:
         box = [slice((n - min(n, e)) // 2, (n + min(n, e)) // 2) for n, e in zip(self._shape, shape)]
@@ -216,8 +257,9 @@ class Fusion(Operation):
 
     def _fused(self, samples: ViewSamples, options: Mapping[str, Any]) -> tuple[ViewDeconvolver, np.ndarray]:
         """Returns the deconvolver of the views that show a box of the result, and its estimate."""
-        for _, part in samples.parts:
-            error = part.nonfinite_error("leave such pixels out by nan='missing', or repair it")
+        for number, part in samples.parts:
+            error = part.nonfinite_error(
+                f"this is view {number + 1}; leave such pixels out by nan='missing', or repair it")
             if error is not None and options.get("nan", "error") == "error":
                 raise error
         first = np.array([one[0] for one in samples.places])
@@ -239,7 +281,8 @@ class Fusion(Operation):
         view, (matrix, offset) = self._views[number], self._maps[number]
         begin = np.array([one[0] for one in part.places])
         box = tuple(slice(int(one[0]), int(one[-1]) + 1) for one in part.places)
-        mask = None if view.mask is None else np.asarray(view.mask[box], np.float32)
+        whole = self._masks[number]
+        mask = None if whole is None else np.asarray(whole[box], np.float32)
         if view.border:
             ramps = (np.asarray(_core.border_factors(extent, view.border), np.float32)[one]
                      for extent, one in zip(self._extents[number], box))
@@ -271,9 +314,26 @@ def _with_voxels_of(view: View, spacing: Sequence[float | None] | None) -> View:
         return view
     voxels = {axis: float(one) for axis, one in zip("ZYX", spacing) if one is not None}
     kernels = [prepared_kernel(one, "the PSF of a view", 3, view.origin, voxels) for one in _psfs_of(view)]
-    if view.positions is not None:
-        return dataclasses.replace(view, psf=[one.taps for one in kernels])
-    return dataclasses.replace(view, psf=kernels[0].taps, origin=kernels[0].origin)
+    origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
+    if len(origins) > 1:
+        raise InvalidArgument("the PSFs of a view have different origins: bring them to one order of samples")
+    taps = kernels[0].taps if view.positions is None else [one.taps for one in kernels]
+    return dataclasses.replace(view, psf=taps, origin=kernels[0].origin)
+
+
+def _checked_map(view: View) -> tuple[np.ndarray, np.ndarray]:
+    matrix, offset = map(np.array, matrix_of(view.transform, 3))
+    if not np.isfinite(matrix).all() or not np.isfinite(offset).all() or np.linalg.matrix_rank(matrix) < 3:
+        raise InvalidArgument("the transform of a view has no inverse, or is not finite: correct it")
+    return matrix, offset
+
+
+def _checked_mask(view: View, extents: Triple) -> np.ndarray | None:
+    mask = None if view.mask is None else readable(view.mask, "the mask of a view")
+    if mask is not None and mask.shape != extents:
+        raise InvalidArgument(f"the mask of a view has the shape {mask.shape} and its image {extents}: both must be "
+                              "equal")
+    return mask
 
 
 def _checked(view: Any) -> View:

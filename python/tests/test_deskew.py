@@ -133,7 +133,7 @@ def test_blocks_know_their_place_and_the_plan(tmp_path):
     assert result.shape == (20, 60 + 19 * 2, 44) and result.dtype == np.uint16
     assert np.allclose(result.translation, [10, 20 - 19 * 0.2, 30])
     plan = convolume.plan_process(tmp_path / "scan.zarr", tmp_path / "c.zarr", "deskew", angle=60, step=0.4,
-                                  block=(20, 32, 44), measure=False)
+                                  block=(20, 32, 44))
     assert plan.block == (20, 32, 44) and 1.5 < plan.halo_overhead < 2.5
 
 
@@ -147,6 +147,8 @@ def test_mistakes_in_blocks_are_told(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         convolume.process(np.ones((3, 4, 5), np.uint16), tmp_path / "b.zarr", "deskew",
                           **{**SCAN, "pixel": 0.1} | options)
+    with pytest.raises(ValueError, match="several planes"):
+        convolume.process(np.ones((4, 5)), tmp_path / "b.zarr", "deskew", **SCAN, pixel=0.1)
     assert not (tmp_path / "b.zarr/zarr.json").exists()
 
 

@@ -73,11 +73,14 @@ def test_default_sizes():
     def needed(block):
         return tuple(b + 60 for b in block)
 
-    block = default_block((4000, 20000, 20000), (256, 256, 256), needed, 40, 200 << 30)
+    def voxels(block):
+        return np.prod(needed(block))
+
+    block = default_block((4000, 20000, 20000), (256, 256, 256), needed, voxels, 40, 200 << 30)
     assert all(b % 256 == 0 for b in block) and np.prod([b + 60 for b in block]) * 40 <= 200 << 30
     assert np.prod([(b + 60) / b for b in block]) < 1.4
     with pytest.raises(MemoryError, match="smaller shards"):
-        default_block((4000, 20000, 20000), (256, 256, 256), needed, 40, 1 << 20)
+        default_block((4000, 20000, 20000), (256, 256, 256), needed, voxels, 40, 1 << 20)
 
 
 # Tests of results.
@@ -159,6 +162,27 @@ def test_deconvolution_has_small_seams(tmp_path, recorded, method):
     whole = convolume.Deconvolver(image.shape, psf, method=method, iterations=15, background=20, acceleration="none",
                                   device="cpu")(image)
     assert_close(convolume.open(tmp_path / "b.zarr"), whole, 2e-4)
+
+
+def test_backgrounds_above_the_mean_make_no_seams(tmp_path, recorded):
+    image, psf = recorded
+    image[:, :60] = 20
+    level = float(image.mean()) + 5
+    convolume.process(image, tmp_path / "b.zarr", "deconvolve", kernel=psf, iterations=10, background=level, offset=0,
+                      device="cpu", chunks=(12, 16, 16), shards=(12, 48, 48), block=(12, 48, 48), halo=(9, 20, 20))
+    whole = convolume.Deconvolver(image.shape, psf, iterations=10, background=level, offset=0, acceleration="none",
+                                  device="cpu")(image)
+    assert_close(convolume.open(tmp_path / "b.zarr"), whole, 2e-3)
+
+
+@pytest.mark.parametrize(("method", "names"), [("wiener", {"background"}), ("map", {"background", "offset", "light",
+                                                                                    "roughness"})])
+def test_other_methods_find_once(tmp_path, recorded, method, names):
+    image, psf = recorded
+    convolume.process(image, tmp_path / "b.zarr", "deconvolve", kernel=psf, method=method, iterations=3, device="cpu",
+                      chunks=(12, 16, 16), shards=(12, 48, 48), block=(12, 48, 48))
+    found = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())["found"]
+    assert names <= found.keys() <= names | {"offset"}
 
 
 def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):

@@ -123,3 +123,37 @@ def test_images_are_a_list(tmp_path, images):
     convolume.process(images[:1], tmp_path / "b.zarr", "fuse", iterations=2, nan="missing", overwrite=True, **GRID,
                       views=[convolume.View(PSF, background=30, offset=0, gain=1)])
     assert np.isfinite(np.asarray(convolume.open(tmp_path / "b.zarr"))).all()
+
+
+def test_masks_and_turned_views_leave_blocks_without_a_view(tmp_path, images):
+    mask = np.ones(SHAPE, np.uint8)
+    mask[:, :, 18:] = 0
+    views = [convolume.View(PSF, turned(0.8), background=30, gain=1, offset=0, mask=mask)]
+    report = convolume.process(images[:1], tmp_path / "b.zarr", "fuse", views=views, iterations=2, halo=(2, 1, 1),
+                               **GRID)
+    assert report.finished and not np.asarray(convolume.open(tmp_path / "b.zarr"))[:, :, 20:].any()
+
+
+@pytest.mark.parametrize("options", [{"iterations": 30, "stop": 0.02}, {"method": "map", "iterations": 5},
+                                     {"method": "rl-tv", "iterations": 5}], ids=str)
+def test_stops_and_weights_are_those_of_all_blocks(tmp_path, images, options):
+    view = convolume.View(PSF, background=30, gain=1, offset=0)
+    convolume.process(images[:1], tmp_path / "b.zarr", "fuse", views=[view], halo=(12, 14, 12), **options, **GRID)
+    found = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())["found"]
+    same = {name: value for name, value in (options | found).items() if name not in ("views", "light", "stop")}
+    restore = convolume.ViewDeconvolver([view], [SHAPE], acceleration="none", device="cpu", **same)
+    whole = restore(images[:1], start=np.full(SHAPE, found["light"]))
+    assert np.abs(np.asarray(convolume.open(tmp_path / "b.zarr")) - whole).max() < 5e-3 * whole.max()
+
+
+def test_numbers_of_numpy_and_plans(tmp_path, images):
+    view = convolume.View(PSF, np.eye(4), background=np.float32(30), gain=1, offset=0, light=np.int64(1))
+    run = {"views": [view], "iterations": np.int64(2), "spacing": np.array([0.3, 0.3, 0.3]), "shape": (24, 40, 60)}
+    plan = convolume.plan_process(images[:1], tmp_path / "b.zarr", "fuse", **run, **GRID)
+    report = convolume.process(images[:1], tmp_path / "b.zarr", "fuse", **run, **GRID)
+    assert plan.blocks == report.blocks and convolume.open(tmp_path / "b.zarr").spacing == (0.3, 0.3, 0.3)
+    for change, message in ((convolume.View(PSF, mask=np.ones((2, 3, 4))), "mask of a view has the shape"),
+                            (convolume.View(PSF, np.zeros((3, 4))), "no inverse"),
+                            (convolume.View(PSF, np.column_stack([np.eye(3), [0, 500, 0]])), "no view shows")):
+        with pytest.raises(ValueError, match=message):
+            convolume.process(images[:1], tmp_path / "c.zarr", "fuse", **run | {"views": [change]}, **GRID)
