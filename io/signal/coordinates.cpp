@@ -13,23 +13,23 @@
 namespace convolume::io {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string path_beside(const std::string& npy_path) {
     return npy_path + ".json";
 }
 
 /// Returns the content of a JSON file that has a sampling rate; null for other files and none.
-Json coordinates_json(const std::string& path) {
+OrderedJson coordinates_json(const std::string& path) {
     constexpr index_t most_bytes = index_t{1} << 28;
     std::error_code failed;
     if (!std::filesystem::is_regular_file(path, failed)) return {};
     const RawFile file(path);
     if (file.size() > most_bytes) return {};
-    Json json = Json::parse(file.head(file.size()), nullptr, false);
+    OrderedJson json = OrderedJson::parse(file.head(file.size()), nullptr, false);
     if (!json.is_object()) return {};
     const auto rate = json.find(coordinate_names::sampling_rate);
-    return rate != json.end() && rate->is_number() ? json : Json();
+    return rate != json.end() && rate->is_number() ? json : OrderedJson();
 }
 
 bool all_finite(const std::vector<double>& values) {
@@ -38,7 +38,7 @@ bool all_finite(const std::vector<double>& values) {
 
 std::string text_of(const CreateSignalOptions& options) {
     const SignalCoordinates& coordinates = options.coordinates;
-    Json json;
+    OrderedJson json;
     if (!options.software.empty()) json["software"] = options.software;
     json[coordinate_names::sampling_rate] = *coordinates.sampling_rate_hz;
     json[coordinate_names::start] = coordinates.start_s;
@@ -69,7 +69,7 @@ void check_coordinates(const std::string& path, const SignalCoordinates& coordin
 SignalCoordinates coordinates_beside(const std::string& npy_path,
                                      const std::vector<index_t>& dims) {
     const std::string path = path_beside(npy_path);
-    const Json json = coordinates_json(path);
+    const OrderedJson json = coordinates_json(path);
     SignalCoordinates coordinates;
     if (json.is_null()) return coordinates;
     coordinates.sampling_rate_hz = json[coordinate_names::sampling_rate].get<double>();
@@ -77,7 +77,7 @@ SignalCoordinates coordinates_beside(const std::string& npy_path,
         coordinates.start_s = json.value(coordinate_names::start, 0.0);
         coordinates.center_frequencies_hz =
             json.value(coordinate_names::center_frequencies, std::vector<double>());
-    } catch (const Json::exception&) {
+    } catch (const OrderedJson::exception&) {
         throw BadData(message(path, " has times or frequencies that are no numbers; correct it"));
     }
     check_coordinates(path, coordinates, dims);
