@@ -88,7 +88,7 @@ CONVOLUME_API int reserve_space(int file, index_t offset, index_t bytes);
 /// Read and write at most `bytes` at `offset`. Return the number of bytes moved, or -1 with the
 /// reason in errno.
 index_t read_at(int file, void* target, std::size_t bytes, index_t offset);
-index_t write_at(int file, const void* source, std::size_t bytes, index_t offset);
+CONVOLUME_API index_t write_at(int file, const void* source, std::size_t bytes, index_t offset);
 
 /// Maps the first `bytes` of a file, which has them, to memory. Returns null with the reason in
 /// errno if the system refuses. The mapping outlives the descriptor.
