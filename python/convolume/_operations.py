@@ -375,6 +375,8 @@ class Deconvolution(Operation):
 
     def find_estimates(self, sample_of: Callable[[int], BlockSamples]) -> dict[str, Any]:
         sample = sample_of(0)
+        if self.nan == "zero" and sample.may_hold_nonfinite():
+            sample = sample.with_zeros()
         options = options_of_a_sample(self.options)
         ends_by_itself = self._ends_by_itself()
         weights = weights_to_find(self.options)

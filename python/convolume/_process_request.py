@@ -64,7 +64,7 @@ def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
 
 def sources_of(source: Any, op: Any) -> list[Any]:
     """Returns the images of a run: those of all views for "fuse", else one."""
-    if op != "fuse":
+    if not isinstance(op, str) or op != "fuse":
         return [source]
     if not isinstance(source, list | tuple) or not source:
         raise InvalidArgument("fuse takes a list of images, one for each view: give [first, second]")
@@ -73,7 +73,7 @@ def sources_of(source: Any, op: Any) -> list[Any]:
 
 def _operation_of(settings: Mapping[str, Any], image: Image, sources: list[Source]) -> Operation:
     """Returns the operation, or those of the channels if there are kernels for each."""
-    if settings["op"] == "fuse":
+    if isinstance(settings["op"], str) and settings["op"] == "fuse":
         _refuse(settings, ("kernel",))
         return Fusion(sources, halo=settings["halo"], dtype=settings["dtype"], **settings["options"])
     takes_kernel = isinstance(settings["op"], str) and settings["op"] in ("convolve", "deconvolve")
