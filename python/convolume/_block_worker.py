@@ -14,7 +14,7 @@ from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory
 from ._files import open_quietly
 from ._image import Image
 from ._manifest import EMPTY, BlockCounts, hash_of_request, record_counts
-from ._operations import Operation, hash_of
+from ._operation import Operation, hash_of
 from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, TargetFacts, ZarrTarget
 

@@ -12,7 +12,7 @@ from ._block_samples import BlockSamples
 from ._blocks import Triple
 from ._errors import InvalidArgument
 from ._image import Image
-from ._operations import Operation
+from ._operation import Operation
 
 
 def are_several(kernel: Any) -> bool:

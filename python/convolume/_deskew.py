@@ -18,8 +18,8 @@ ShearAxis = Literal["y", "x"]
 Interpolation = Literal["linear", "lanczos"]
 
 
-class DeskewKeywords(TypedDict, total=False):
-    """Keywords of :func:`deskew`."""
+class ScanKeywords(TypedDict, total=False):
+    """Keywords that describe a scan and its result."""
 
     axis: ShearAxis
     opposite: bool
@@ -28,6 +28,11 @@ class DeskewKeywords(TypedDict, total=False):
     inverse: bool
     output_spacing: Sequence[Length] | None
     fill: float
+
+
+class DeskewKeywords(ScanKeywords, total=False):
+    """Keywords of :func:`deskew`."""
+
     workers: int | None
     progress: Progress
 

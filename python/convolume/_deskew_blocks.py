@@ -12,15 +12,12 @@ from ._argument_types import check_types
 from ._arrays import result_type
 from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Triple, product, triple
-from ._deskew import DeskewKeywords, core_options, pixel_edges
+from ._deskew import ScanKeywords, core_options, pixel_edges
 from ._errors import InvalidArgument
 from ._image import Image
-from ._operations import BlockResult, Operation, plain_values
+from ._operation import BlockResult, Operation, plain_values
 from ._optics import length_um, voxel_um
 from ._zarr_target import TargetFacts
-
-_OF_A_RUN = ("workers", "progress")
-"""Keywords of :func:`deskew` that are those of the run here."""
 
 
 class Deskewing(Operation):
@@ -37,10 +34,10 @@ class Deskewing(Operation):
                  pixel: Any = None, **options: Any) -> None:
         if angle is None or step is None:
             raise InvalidArgument("a stage scan is known by its angle and step: give both (--angle, --step)")
-        unknown = options.keys() - DeskewKeywords.__annotations__.keys() | options.keys() & set(_OF_A_RUN)
+        unknown = options.keys() - ScanKeywords.__annotations__.keys()
         if unknown:
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
-        check_types(options, DeskewKeywords)
+        check_types(options, ScanKeywords)
         if options.get("output_spacing") is not None:
             options["output_spacing"] = list(voxel_um("output_spacing", options["output_spacing"]))
         self._scan: dict[str, Any] = {"angle": float(angle), "step": length_um("step", step),

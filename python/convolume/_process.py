@@ -18,7 +18,7 @@ from ._argument_types import shown
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
 from ._deconvolve_options import DeconvolverKeywords
-from ._deskew import Interpolation, ShearAxis
+from ._deskew import ScanKeywords
 from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn_of_clamped
 from ._files import Path
 from ._image import Image
@@ -83,7 +83,7 @@ class _ShownKeywords(_SettledKeywords, RunKeywords, total=False):
     """Keywords in the signature of :func:`process`, which lists no options of operations."""
 
 
-class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=False):
+class ProcessKeywords(DeconvolverKeywords, ScanKeywords, SettingKeywords, RunKeywords, total=False):
     """Keywords of :func:`process`, with the options of all operations."""
 
     views: Sequence[View]
@@ -91,13 +91,6 @@ class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=F
     angle: float
     step: Length
     pixel: Length | None
-    axis: ShearAxis
-    opposite: bool
-    interpolation: Interpolation
-    rotate: bool
-    inverse: bool
-    output_spacing: Sequence[Length] | None
-    fill: float
 
     boundary: Boundary
     cval: float

@@ -20,7 +20,8 @@ from ._files import open as open_image
 from ._image import Image
 from ._labels import sizes_of, voxels_of
 from ._manifest import hash_of_request
-from ._operations import Convolution, Deconvolution, Function, Operation
+from ._operation import Operation
+from ._operations import Convolution, Deconvolution, Function
 from ._psf import prepared_kernel, warn_of_unknown_voxels
 from ._run import byte_size, gpu_devices, parse_device
 from ._view_blocks import Fusion

@@ -18,16 +18,8 @@ from ._block_worker import Source
 from ._blocks import Block, Triple, product, symmetric_halo, triple
 from ._errors import InvalidArgument, without_warnings
 from ._image import Image
-from ._operations import (
-    BlockResult,
-    Operation,
-    PlanCache,
-    hash_of,
-    options_in_blocks,
-    options_of_a_sample,
-    plain_values,
-    weights_to_find,
-)
+from ._operation import BlockResult, Operation, PlanCache, hash_of, plain_values
+from ._operations import options_in_blocks, options_of_a_sample, weights_to_find
 from ._psf import prepared_kernel
 from ._view_deconvolver import ViewDeconvolver, ViewKeywords
 from ._views import View, listed, matrix_of

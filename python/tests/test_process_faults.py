@@ -14,7 +14,7 @@ from process_cases import GRID, HERE, assert_close, read_shard_files
 import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
-from convolume._operations import BlockResult, Operation
+from convolume._operation import BlockResult, Operation
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
