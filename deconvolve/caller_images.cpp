@@ -35,7 +35,8 @@ class StagedPlanes {
         // thread and for its memory, whose pages are locked.
         is_overlapped_ = executor.staging() == HostMemory::page_locked &&
                          ceil_div(shape.z, planes_) >= least_groups;
-        if (!is_overlapped_) planes_ = 1;
+        // Each transfer from or to a device waits for it.
+        if (executor.staging() == HostMemory::ordinary) planes_ = 1;
         values_ = Volume({(is_overlapped_ ? 2 : 1) * planes_, shape.y, shape.x}, PixelType::float32,
                          executor.staging());
     }
@@ -390,6 +391,15 @@ ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProb
                                       to_string(problem.image), " or the object's ",
                                       to_string(problem.object), ", not in ",
                                       to_string(target.shape), " (z×y×x)"));
+    // One copy without a staging buffer is fastest, unless it takes so long that several threads
+    // pay.
+    constexpr index_t most_at_once = index_t{1} << 25;
+    const index_t samples = element_count(problem.object);
+    if (target.shape == problem.object && target.type == PixelType::float32 &&
+        is_contiguous(target) && samples <= most_at_once) {
+        executor.read_estimate(static_cast<float*>(target.data), 0, samples);
+        return {};
+    }
     ResultStorer storer(executor, problem.object, target.shape,
                         target.shape == problem.object ? Index3{} : problem.image_at);
     storer.store(target, 0);

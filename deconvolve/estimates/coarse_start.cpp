@@ -18,6 +18,30 @@
 
 namespace convolume::deconvolve {
 
+Volume RestoredLevel::make_estimate() const {
+    return Volume(problem.object, PixelType::float32,
+                  runner.plan().on_device ? HostMemory::page_locked : HostMemory::ordinary);
+}
+
+double RestoredLevel::squared_distance(const Volume& a, const Volume& b, int threads) const {
+    const Shape3& image = problem.image;
+    const Index3& at = problem.image_at;
+    std::vector<double> sums(static_cast<std::size_t>(image.z * image.y));
+    parallel_for(image.z * image.y, threads, [&](index_t row, int) {
+        const index_t z = at.z + row / image.y, y = at.y + row % image.y;
+        const float* const p = &a.view().at<float>(z, y, at.x);
+        const float* const q = &b.view().at<float>(z, y, at.x);
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t x = 0; x < image.x; ++x) {
+            const double difference = static_cast<double>(p[x]) - static_cast<double>(q[x]);
+            sum += difference * difference;
+        }
+        sums[static_cast<std::size_t>(row)] = sum;
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 CoarseStart::CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coarsening,
                          int threads)
     : coarsening_(coarsening),

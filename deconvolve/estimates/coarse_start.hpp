@@ -84,6 +84,11 @@ struct RestoredLevel {
     DeconvolutionProblem& problem;
     Runner& runner;
     CoarseStart* start;
+
+    /// Returns memory for an estimate of the object, of the kind that the runner fills fastest.
+    Volume make_estimate() const;
+    /// Returns the sum of the squared differences of two estimates inside the image.
+    double squared_distance(const Volume& a, const Volume& b, int threads) const;
 };
 
 /// Deconvolves a coarse image, and may itself start from a coarser image.

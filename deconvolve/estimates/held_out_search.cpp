@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "convolume/error.hpp"
@@ -51,23 +50,6 @@ ConstImageView middle_of(const ConstImageView& psf, const Shape3& part, KernelCe
 
 // Ends the iterations on the second half, out of the callback.
 struct SearchEnded {};
-
-double squared_distance(const Volume& a, const Volume& b, int threads) {
-    const Shape3& shape = a.shape();
-    const index_t plane = shape.y * shape.x;
-    std::vector<double> sums(static_cast<std::size_t>(shape.z));
-    parallel_for(shape.z, threads, [&](index_t z, int) {
-        const float* const p = a.elements<float>() + z * plane;
-        const float* const q = b.elements<float>() + z * plane;
-        double sum = 0;
-        for (index_t i = 0; i < plane; ++i) {
-            const double difference = static_cast<double>(p[i]) - static_cast<double>(q[i]);
-            sum += difference * difference;
-        }
-        sums[static_cast<std::size_t>(z)] = sum;
-    });
-    return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
 
 }  // namespace
 
@@ -145,10 +127,10 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
 }
 
 index_t HeldOutSearch::host_bytes() const {
-    // Two halves, the reference and the estimate: the plan counts one image and one result.
-    index_t images = 2 * bytes_of(problem_.image, PixelType::float32);
+    // The reference and the estimate: the plan counts two images, which are the halves.
+    index_t images = 2 * bytes_of(problem_.object, PixelType::float32);
     for (CoarseStart* start = coarse_.get(); start != nullptr; start = start->level().start)
-        images += 2 * bytes_of(start->level().problem.image, PixelType::float32);
+        images += 2 * bytes_of(start->level().problem.object, PixelType::float32);
     return checked_add(checked_add(runner_->plan().host_bytes, images),
                        coarse_ ? coarse_->host_bytes() : 0);
 }
@@ -212,8 +194,7 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
                                                    const ExecutionContext& context) {
     DeconvolutionProblem& problem = level.problem;
     problem.options.iterations = most;
-    Volume reference(problem.image, PixelType::float32);
-    Volume estimate(problem.image, PixelType::float32);
+    Volume reference = level.make_estimate(), estimate = level.make_estimate();
     const auto execute = [&](int half, const ImageView& result, const DeconvolveRun& own,
                              double from, double to) {
         HostImages images(halves[static_cast<std::size_t>(half)].view(), result,
@@ -241,7 +222,7 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
     own.reads_every = 1;
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
         read(estimate.view());
-        const double distance = squared_distance(estimate, reference, threads_);
+        const double distance = level.squared_distance(estimate, reference, threads_);
         if (distance < least) {
             least = distance;
             stage.best = iteration.number;
@@ -323,7 +304,7 @@ HeldOutSearch::Found HeldOutSearch::find(const ConstImageView& part, const Loade
         if (!(bright > 0)) return found;
         const FoundRoughness weight =
             find_roughness({problem_, *runner_, coarse_.get()}, divided.halves,
-                           weights::first_over_photons / bright, run, context);
+                           weights::first_over_photons / bright, threads_, run, context);
         // All photons have half the relative variance of a half.
         found.roughness = weight.weight / 2;
         found.searched = weight.searched;

@@ -20,10 +20,11 @@ struct RestorationEnded {};
 /// Restores the halves with one weight after another.
 class HalfRestorations {
   public:
-    HalfRestorations(const RestoredLevel& level, const std::array<Volume, 2>& halves,
+    HalfRestorations(const RestoredLevel& level, const std::array<Volume, 2>& halves, int threads,
                      const DeconvolveRun& run, const ExecutionContext& context)
         : level_(level),
           halves_(halves),
+          threads_(threads),
           run_(run),
           context_(context),
           iterations_(*level.problem.options.iterations) {}
@@ -37,7 +38,7 @@ class HalfRestorations {
         Volume& estimate = estimates_[half];
         own.start = run_.start;
         if (estimate.bytes() == 0)
-            estimate = Volume(level_.problem.object, PixelType::float32);
+            estimate = level_.make_estimate();
         else
             own.start = std::as_const(estimate).view();
         double enough = weights::searched_residual;
@@ -71,22 +72,7 @@ class HalfRestorations {
     }
     /// Returns the sum of the squared differences of the estimates inside the image.
     double squared_distance() const {
-        const Shape3& image = level_.problem.image;
-        const Index3& at = level_.problem.image_at;
-        const auto row = [&](std::size_t half, index_t z, index_t y) {
-            return &estimates_[half].view().at<float>(z + at.z, y + at.y, at.x);
-        };
-        double sum = 0;
-        for (index_t z = 0; z < image.z; ++z)
-            for (index_t y = 0; y < image.y; ++y) {
-                const float* const a = row(0, z, y);
-                const float* const b = row(1, z, y);
-                for (index_t x = 0; x < image.x; ++x) {
-                    const double difference = static_cast<double>(a[x]) - static_cast<double>(b[x]);
-                    sum += difference * difference;
-                }
-            }
-        return sum;
+        return level_.squared_distance(estimates_[0], estimates_[1], threads_);
     }
     int searched() const { return searched_; }
 
@@ -106,6 +92,7 @@ class HalfRestorations {
 
     RestoredLevel level_;
     const std::array<Volume, 2>& halves_;
+    int threads_;
     const DeconvolveRun& run_;
     const ExecutionContext& context_;
     int iterations_;
@@ -147,9 +134,9 @@ struct LowestStep {
 }  // namespace
 
 FoundRoughness find_roughness(const RestoredLevel& level, const std::array<Volume, 2>& halves,
-                              double first, const DeconvolveRun& run,
+                              double first, int threads, const DeconvolveRun& run,
                               const ExecutionContext& context) {
-    HalfRestorations restorations(level, halves, run, context);
+    HalfRestorations restorations(level, halves, threads, run, context);
     const auto weight_of = [&](double step) { return first * std::pow(weights::factor, -step); };
     const LowestStep predicted = LowestStep::find([&](int step) {
         restorations.restore(0, weight_of(step));

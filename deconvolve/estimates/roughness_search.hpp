@@ -22,7 +22,7 @@ struct FoundRoughness {
 /// from the last one. A parabola through the logarithms of three weights gives the result. `run`
 /// gives an initial estimate, and gets reports of the iterations.
 FoundRoughness find_roughness(const RestoredLevel& level, const std::array<Volume, 2>& halves,
-                              double first, const DeconvolveRun& run,
+                              double first, int threads, const DeconvolveRun& run,
                               const ExecutionContext& context);
 
 }  // namespace convolume::deconvolve
