@@ -13,54 +13,17 @@
 #include "convolume/missing_pixels.hpp"
 #include "core/item_steps.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/stop_scope.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/estimates/held_out_search.hpp"
 #include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/formulas.hpp"
+#include "deconvolve/staged_planes.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
-
-/// Staging memory for groups of planes, as float32. For executors on devices, another thread
-/// converts one group while the calling thread copies the next or the previous one.
-class StagedPlanes {
-  public:
-    StagedPlanes(const Executor& executor, const Shape3& shape)
-        : plane_(shape.y * shape.x), planes_(planes_of_group(shape)) {
-        // The host's own executors would share its threads, and few groups do not pay for another
-        // thread and for its memory, whose pages are locked.
-        is_overlapped_ = executor.staging() == HostMemory::page_locked &&
-                         ceil_div(shape.z, planes_) >= least_groups;
-        // Each transfer from or to a device waits for it.
-        if (executor.staging() == HostMemory::ordinary) planes_ = 1;
-        values_ = Volume({(is_overlapped_ ? 2 : 1) * planes_, shape.y, shape.x}, PixelType::float32,
-                         executor.staging());
-    }
-
-    /// Returns the groups that `planes` planes are divided into.
-    index_t groups(index_t planes) const { return ceil_div(planes, planes_); }
-    IndexRange planes_of(index_t group, index_t planes) const {
-        return {group * planes_, std::min(planes, (group + 1) * planes_)};
-    }
-    float* values(index_t group) {
-        return values_.elements<float>() + (is_overlapped_ ? group % 2 : 0) * planes_ * plane_;
-    }
-    bool is_overlapped() const { return is_overlapped_; }
-
-  private:
-    static constexpr index_t group_samples = index_t{1} << 20, least_groups = 16;
-    static index_t planes_of_group(const Shape3& shape) {
-        return std::max<index_t>(group_samples / std::max<index_t>(shape.y * shape.x, 1), 1);
-    }
-
-    index_t plane_, planes_;
-    bool is_overlapped_ = false;
-    Volume values_;
-};
 
 /// Converts planes of an image to float32, writes them to an executor, and adds up what is found in
 /// their pixels. Results do not depend on threads, nor on the number of planes that come at once.
@@ -76,7 +39,7 @@ class ImageLoader {
           level_(problem.options.saturation.value_or(std::numeric_limits<double>::infinity())),
           shape_(problem.image),
           gather_(identity_indices(shape_.x)),
-          staged_(executor, shape_),
+          staged_(executor.staging(), shape_),
           background_(shape_, problem.options.saturation) {
         if (is_complex(type))
             throw BadData("the image is complex: give its intensity, which is real");
@@ -94,19 +57,13 @@ class ImageLoader {
             throw NonfiniteSample(found->value, {.index = place},
                                   "repair it, or choose to leave such pixels out");
         }
-        const StopScope* const scope = current_stop_scope();
-        ItemSteps steps;
-        steps.read = [&](index_t group) {
-            const AdoptedStopScope adopted(scope);
-            convert(planes, staged_.planes_of(group, planes.shape.z), z, staged_.values(group));
-        };
-        steps.compute = [&](index_t group) {
-            const IndexRange range = staged_.planes_of(group, planes.shape.z);
-            const index_t plane = shape_.y * shape_.x;
-            executor_.write_image(staged_.values(group), (z + range.begin) * plane,
-                                  range.count() * plane);
-        };
-        run_item_steps(staged_.groups(planes.shape.z), staged_.is_overlapped(), steps);
+        const index_t before = z * shape_.y * shape_.x;
+        staged_.fill_and_copy(
+            planes.shape.z,
+            [&](const IndexRange& range, float* values) { convert(planes, range, z, values); },
+            [&](const float* values, index_t first, index_t count) {
+                executor_.write_image(values, before + first, count);
+            });
         background_.add(planes, z);
         if (photons_) photons_->add(planes, z, executor_.threads());
     }
@@ -191,33 +148,29 @@ class ResultStorer {
         : executor_(executor),
           object_(object),
           at_(at),
-          staged_(executor, {shape.z, shape.y, object.x}) {}
+          staged_(executor.staging(), {shape.z, shape.y, object.x}) {}
 
     /// Fills planes of the result from plane `z` on.
     void store(const ImageView& planes, index_t z) {
         const Shape3 shape = planes.shape;
         const index_t plane = shape.y * object_.x;
-        const StopScope* const scope = current_stop_scope();
-        ItemSteps steps;
-        steps.compute = [&](index_t group) {
-            const IndexRange range = staged_.planes_of(group, shape.z);
-            for (index_t k = range.begin; k < range.end; ++k)
-                executor_.read_estimate(staged_.values(group) + (k - range.begin) * plane,
-                                        ((z + k + at_.z) * object_.y + at_.y) * object_.x, plane);
-        };
-        steps.write = [&](index_t group) {
-            const AdoptedStopScope adopted(scope);
-            const IndexRange range = staged_.planes_of(group, shape.z);
-            const float* const values = staged_.values(group);
-            parallel_for(range.count() * shape.y, executor_.threads(), [&](index_t i, int) {
-                const ClampCount clamped =
-                    pixels::store_row(values + i * object_.x + at_.x, shape.x, 0, planes,
-                                      range.begin + i / shape.y, i % shape.y);
-                low_ += clamped.low;
-                high_ += clamped.high;
+        staged_.copy_and_use(
+            shape.z,
+            [&](const IndexRange& range, float* values) {
+                for (index_t k = range.begin; k < range.end; ++k)
+                    executor_.read_estimate(values + (k - range.begin) * plane,
+                                            ((z + k + at_.z) * object_.y + at_.y) * object_.x,
+                                            plane);
+            },
+            [&](const IndexRange& range, const float* values) {
+                parallel_for(range.count() * shape.y, executor_.threads(), [&](index_t i, int) {
+                    const ClampCount clamped =
+                        pixels::store_row(values + i * object_.x + at_.x, shape.x, 0, planes,
+                                          range.begin + i / shape.y, i % shape.y);
+                    low_ += clamped.low;
+                    high_ += clamped.high;
+                });
             });
-        };
-        run_item_steps(staged_.groups(shape.z), staged_.is_overlapped(), steps);
     }
     ExecutionReport report() const {
         ExecutionReport clamped;

@@ -15,6 +15,7 @@
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/staged_planes.hpp"
 
 namespace convolume::deconvolve {
 
@@ -134,7 +135,7 @@ int CoarseStart::begin(const ConstImageView& image, const ImageLevels& levels,
     }
     interpolate_estimate({std::as_const(estimate).view(), problem_.image_at}, coarsening_,
                          fine_object_, fine_at_, iterations > 0 ? 1e-3F * usual : usual, threads_,
-                         [&](const float* values, index_t first, index_t count) {
+                         fine.staging(), [&](const float* values, index_t first, index_t count) {
                              fine.write_estimate(values, first, count);
                          });
     return iterations;
@@ -373,6 +374,7 @@ index_t sum_pixels(const ConstImageView& image, const PixelBounds& bounds,
 
 void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coarsening,
                           const Shape3& object, const Index3& at, float least, int threads,
+                          HostMemory memory,
                           const std::function<void(const float*, index_t, index_t)>& write) {
     const ConstImageView& coarse = estimate.voxels;
     // Counts from the fine voxel at which the first coarse voxel begins.
@@ -383,14 +385,13 @@ void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coar
     };
     std::vector<InterpolationSource> columns;
     for (index_t x = 0; x < object.x; ++x) columns.push_back(place(2, x));
-    Volume plane({1, object.y, object.x}, PixelType::float32);
-    auto* const values = plane.elements<float>();
-    for (index_t z = 0; z < object.z; ++z) {
-        const InterpolationSource in_z = place(0, z);
-        parallel_ranges(object.y, threads, [&](index_t first, index_t last, int) {
+    StagedPlanes staged(memory, object);
+    const auto fill = [&](const IndexRange& planes, float* values) {
+        parallel_ranges(planes.count() * object.y, threads, [&](index_t begin, index_t end, int) {
             std::vector<float> row(static_cast<std::size_t>(coarse.shape.x));
-            for (index_t y = first; y < last; ++y) {
-                const InterpolationSource in_y = place(1, y);
+            for (index_t i = begin; i < end; ++i) {
+                const InterpolationSource in_z = place(0, planes.begin + i / object.y);
+                const InterpolationSource in_y = place(1, i % object.y);
                 const auto source = [&](index_t plane_z, index_t row_y) {
                     return static_cast<const float*>(coarse.at(plane_z, row_y, 0));
                 };
@@ -402,7 +403,7 @@ void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coar
                     row[static_cast<std::size_t>(x)] =
                         in_z.near_share * (in_y.near_share * a[x] + in_y.far_share * b[x]) +
                         in_z.far_share * (in_y.near_share * c[x] + in_y.far_share * d[x]);
-                float* const target = values + y * object.x;
+                float* const target = values + i * object.x;
                 for (index_t x = 0; x < object.x; ++x) {
                     const InterpolationSource& in_x = columns[static_cast<std::size_t>(x)];
                     const float value = in_x.near_share * row[static_cast<std::size_t>(in_x.near)] +
@@ -411,8 +412,8 @@ void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coar
                 }
             }
         });
-        write(values, z * object.y * object.x, object.y * object.x);
-    }
+    };
+    staged.fill_and_copy(object.z, fill, write);
 }
 
 }  // namespace convolume::deconvolve

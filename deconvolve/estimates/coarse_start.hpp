@@ -69,9 +69,11 @@ struct PlacedEstimate {
 };
 
 /// Interpolates the coarse estimate linearly at the voxels of the fine object, and raises values to
-/// at least `least`. Calls `write(values, first, count)` for the planes of the fine object.
+/// at least `least`. Calls `write(values, first, count)` for groups of planes of the fine object,
+/// with values in such `memory`.
 void interpolate_estimate(const PlacedEstimate& coarse, const Coarsening& coarsening,
                           const Shape3& object, const Index3& at, float least, int threads,
+                          HostMemory memory,
                           const std::function<void(const float*, index_t, index_t)>& write);
 
 // A coarse start: iterations on coarser images cost a fraction of those on the full image. They

@@ -15,6 +15,7 @@
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/estimates/dark_level.hpp"
 #include "deconvolve/problem.hpp"
+#include "deconvolve/staged_planes.hpp"
 
 namespace convolume::deconvolve {
 
@@ -348,17 +349,22 @@ void load_start(const ConstImageView& start, const Shape3& object, const Index3&
                 const std::function<void(const float*, index_t, index_t)>& write) {
     const Index3 first = start.shape == object ? Index3{} : at;
     const pixels::RowGather gather(identity_indices(start.shape.x));
-    Volume plane({1, object.y, object.x}, PixelType::float32, memory);
-    float* const values = plane.elements<float>();
-    for (index_t z = 0; z < object.z; ++z) {
-        std::fill_n(values, object.y * object.x, outside);
-        const index_t source = z - first.z;
-        if (source >= 0 && source < start.shape.z)
-            for (index_t y = 0; y < start.shape.y; ++y)
-                pixels::load_row(start, source, y, gather, {},
-                                 values + (y + first.y) * object.x + first.x);
-        write(values, z * object.y * object.x, object.y * object.x);
-    }
+    const index_t plane = object.y * object.x;
+    StagedPlanes(memory, object)
+        .fill_and_copy(
+            object.z,
+            [&](const IndexRange& planes, float* values) {
+                std::fill_n(values, planes.count() * plane, outside);
+                for (index_t z = planes.begin; z < planes.end; ++z) {
+                    const index_t source = z - first.z;
+                    if (source < 0 || source >= start.shape.z) continue;
+                    float* const target = values + (z - planes.begin) * plane;
+                    for (index_t y = 0; y < start.shape.y; ++y)
+                        pixels::load_row(start, source, y, gather, {},
+                                         target + (y + first.y) * object.x + first.x);
+                }
+            },
+            write);
 }
 
 }  // namespace convolume::deconvolve

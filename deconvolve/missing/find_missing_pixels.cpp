@@ -76,8 +76,13 @@ class Search {
     // that are left out, known_to_be_missing is in their places.
     template <class Use>
     void for_each_finite_band(const Use& use) {
+        // Each thread looks at a plane.
+        constexpr index_t usual_bytes = index_t{128} << 20;
+        const index_t wanted =
+            std::max(usual_bytes, checked_multiply(threads_, plane_bytes_in_band(image_.format())));
         for_each_band(
-            image_, t_, c_, options_.most_bytes, [&](index_t first, const ImageView& planes) {
+            image_, t_, c_, std::min(options_.most_bytes, wanted),
+            [&](index_t first, const ImageView& planes) {
                 if (!is_integer(image_.format().type) && pixels::find_nonfinite(planes, threads_)) {
                     is_finite_ = options_.leave_out_nonfinite;
                     if (is_finite_) leave_out_nonfinite(first, planes);

@@ -32,6 +32,12 @@ struct Plane {
     index_t count() const { return height * width; }
 };
 
+/// Returns the bytes that a plane of an image takes in for_each_band().
+inline index_t plane_bytes_in_band(const StackFormat& format) {
+    const auto sample = static_cast<index_t>(size_of(format.type) + sizeof(float));
+    return checked_multiply(sample, format.shape.y * format.shape.x);
+}
+
 /// Calls use(first, planes) for groups of consecutive planes of a volume, from the first on.
 /// `planes` is a float32 view in C order, which may be changed. Groups take at most `most_bytes`,
 /// or hold one plane.
@@ -39,9 +45,8 @@ template <class Use>
 void for_each_band(ImageSource& image, index_t t, index_t c, index_t most_bytes, const Use& use) {
     const StackFormat format = image.format();
     const Shape3& shape = format.shape;
-    const auto sample = static_cast<index_t>(size_of(format.type) + sizeof(float));
     const index_t at_once =
-        std::clamp<index_t>(most_bytes / (sample * shape.y * shape.x), 1, shape.z);
+        std::clamp<index_t>(most_bytes / plane_bytes_in_band(format), 1, shape.z);
     Volume samples({at_once, shape.y, shape.x}, format.type);
     Volume planes(samples.shape(), PixelType::float32);
     for (index_t z = 0; z < shape.z; z += at_once) {

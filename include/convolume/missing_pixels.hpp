@@ -106,9 +106,11 @@ struct MissingPixelOptions {
     /// Whether NaN and infinities are left out. Otherwise nothing is found in an image that has
     /// any, which a deconvolution refuses.
     bool leave_out_nonfinite = false;
-    bool find_saturated = true;               ///< whether saturated pixels are looked for
-    std::optional<double> camera_maximum;     ///< largest value of the camera, if it is known
-    index_t most_bytes = index_t{128} << 20;  ///< memory for planes that are read at once
+    bool find_saturated = true;            ///< whether saturated pixels are looked for
+    std::optional<double> camera_maximum;  ///< largest value of the camera, if it is known
+    /// Memory for planes that are read at once. More than 128 MiB are taken only for a plane for
+    /// each thread.
+    index_t most_bytes = index_t{1} << 30;
 };
 
 /// Finds the missing pixels of channel c at time t of an image. The sharpness of a

@@ -106,7 +106,7 @@ Array interpolate_estimate(const Array& coarse, const Index3& coarse_at,
     Volume result(object, PixelType::float32);
     deconvolve::interpolate_estimate(
         {to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening, object, object_at,
-        least, 2, [&](const float* values, index_t first, index_t count) {
+        least, 2, HostMemory::page_locked, [&](const float* values, index_t first, index_t count) {
             std::copy_n(values, count, result.elements<float>() + first);
         });
     return to_array(std::as_const(result).view());

@@ -38,6 +38,7 @@ struct SlowCopies : Executor {
         std::copy_n(values, count, image.begin() + first);
     }
     void read_estimate(float* values, index_t first, index_t count) const override {
+        ++reads;
         std::copy_n(image.begin() + first, count, values);
     }
     void write_estimate(const float*, index_t, index_t) override {}
@@ -48,11 +49,12 @@ struct SlowCopies : Executor {
 
     std::vector<float> image;
     int writes = 0, fails_at = 0;
+    mutable int reads = 0;
 };
 
 /// A group holds three of these planes, and the last group one.
 constexpr Shape3 many_planes{46, 500, 640};
-/// These are too few for groups.
+/// These groups are too few for another thread.
 constexpr Shape3 few_planes{10, 500, 640};
 
 Volume counted(const Shape3& shape) {
@@ -106,7 +108,22 @@ void check_planes(const Shape3& shape, int writes) {
 
 TEST_CASE("planes are converted while others are copied, and none is lost") {
     check_planes(many_planes, 16);
-    check_planes(few_planes, 10);
+    check_planes(few_planes, 4);
+}
+
+TEST_CASE("an estimate of float32 is copied at once where no samples are converted") {
+    SlowCopies executor(few_planes);
+    for (std::size_t i = 0; i < executor.image.size(); ++i)
+        executor.image[i] = static_cast<float>(i % 10007);
+    const DeconvolutionProblem problem = problem_of_counts(few_planes);
+    Volume result(few_planes, PixelType::float32);
+    store_estimate(executor, problem, result.view());
+    CHECK(executor.reads == 1);
+    CHECK(std::equal(executor.image.begin(), executor.image.end(), result.elements<float>()));
+    Volume counts(few_planes, PixelType::uint16);
+    store_estimate(executor, problem, counts.view());
+    CHECK(executor.reads > 1);
+    CHECK(counts.view().at<std::uint16_t>(0, 3, 5) == 3 * 640 + 5);
 }
 
 TEST_CASE("a failing copy, and a request to stop, end the loading of planes") {
