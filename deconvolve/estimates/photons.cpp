@@ -226,12 +226,14 @@ std::vector<NoiseSample> PhotonScaleEstimate::complete() const {
 double PhotonScaleEstimate::share_of_white_noise() const {
     std::vector<NoiseSample> samples = complete();
     if (samples.size() < 2 * noise::least_of_level) return 1;
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end(),
+    // The power of structures grows with the square of the light, that of noise with the light.
+    const std::size_t darkest = std::max(noise::least_of_level, samples.size() / 10);
+    const auto end = samples.begin() + static_cast<std::ptrdiff_t>(darkest);
+    std::nth_element(samples.begin(), end, samples.end(),
                      [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });
     const auto median = [&](double NoiseSample::*square) {
         std::vector<double> squares;
-        for (auto sample = samples.begin(); sample != middle; ++sample)
+        for (auto sample = samples.begin(); sample != end; ++sample)
             squares.push_back((*sample).*square);
         return upper_median(squares);
     };

@@ -175,9 +175,9 @@ class PhotonScaleEstimate {
     /// Returns nothing if the noise does not grow with the brightness.
     std::optional<NoiseFit> find() const;
     /// Returns the variance of differences between neighbors, relative to that between pixels two
-    /// apart, in the darker half of the image: 1 for white noise, such as that of photons, and less
-    /// if a filter, a resampling or a compression has mixed neighbors. Also 1 if there are too few
-    /// pixels.
+    /// apart, in the darkest tenth of the image: 1 for white noise, such as that of photons, and
+    /// less if a filter, a resampling or a compression has mixed neighbors. Also 1 if there are too
+    /// few pixels.
     double share_of_white_noise() const;
 
   private:
