@@ -74,7 +74,9 @@ std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions&
     const std::string offset = format_number(volume.photons.offset);
     if (options.offset || (options.background && *options.background <= 0))
         return message(", offset ", offset);
-    if (!volume.offset_error) return ", offset 0, since the noise tells none";
+    if (!volume.offset_error)
+        return message(", offset ", offset, volume.photons.offset < 0 ? " by rounding" : "",
+                       ", since the noise tells none");
     return message(", offset ", offset, " ± ", format_number(*volume.offset_error, 2),
                    " seen from the noise");
 }

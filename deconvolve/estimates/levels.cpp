@@ -224,6 +224,7 @@ ImageBackground BackgroundEstimate::estimate() const {
         return level.value - darkest.value <= std::hypot(chance, regions::noticeable * light);
     };
     ImageBackground found{darkest.value, {}, darkest.value};
+    found.is_rounded = regions.is_rounded;
     // A quarter of the image is as dark, or quarters of a dark region are as dark as the region.
     found.is_dark = is_as_dark(usual) || is_as_dark(of_larger);
     found.error = std::hypot(darkest.error, std::max(0.0, of_larger.value - darkest.value));
@@ -249,10 +250,21 @@ ImageBackground BackgroundEstimate::check(double given) const {
     const bool is_above =
         given - darkest > std::hypot(haze::certain_errors * error,
                                      regions::noticeable * (mean_of_levels() - darkest));
-    return {given, is_above ? std::optional(darkest) : std::nullopt, darkest};
+    ImageBackground checked{given, is_above ? std::optional(darkest) : std::nullopt, darkest};
+    checked.is_rounded = regions.is_rounded;
+    return checked;
 }
 
 namespace {
+
+/// Returns the offset of a camera that adds nothing but the rounding of g photons, which are whole,
+/// to integers: its variance of (1 − 1/g²) / 12 counts as light, like read noise. It is at most the
+/// background, as a model with more light than there is converges slowly.
+double offset_of_rounding(const ImageBackground& background, std::optional<double> gain) {
+    if (!gain || !background.is_rounded) return 0;
+    const double rounding = std::max(0.0, *gain - 1 / *gain) / 12;
+    return -std::clamp(background.level, 0.0, rounding);
+}
 
 /// Returns the offset, and sets its error if it is that of the noise.
 double offset_of(const ImageBackground& background, const std::optional<NoiseFit>& noise,
@@ -260,9 +272,10 @@ double offset_of(const ImageBackground& background, const std::optional<NoiseFit
                  std::optional<double>& error) {
     if (options.offset)
         return *options.offset - (gain ? options.read_noise * options.read_noise / *gain : 0);
-    if (!noise || !noise->has_offset) return 0;
     // An image that is darker somewhere has other noise than that of photons.
-    if (noise->offset > background.darkest_region + 3 * noise->offset_error) return 0;
+    if (!noise || !noise->has_offset ||
+        noise->offset > background.darkest_region + 3 * noise->offset_error)
+        return offset_of_rounding(background, gain);
     error = noise->offset_error;
     const double most =
         std::min(background.darkest_region, options.background.value_or(noise->offset));

@@ -70,6 +70,7 @@ struct ImageBackground {
     double darkest_region = std::numeric_limits<double>::infinity();
     bool is_dark = true;            ///< whether the darkest regions have no light from the specimen
     std::optional<double> error{};  ///< standard error of an estimated level
+    bool is_rounded = false;        ///< whether all values of regions are integers
 };
 
 /// Scale of photons that fits the noise of an image.

@@ -19,6 +19,8 @@ namespace {
 
 // Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
+// Variance of the median of N such squares, relative to the square of its expectation, times N.
+constexpr double variance_of_median = 5.44;
 
 // Returns the mean around a pixel, and the square of the second differences along all axes, scaled
 // to have the variance of one pixel.
@@ -115,8 +117,6 @@ struct Line {
 // Finds the standard error of the line's zero, from the levels' distances to the line.
 NoiseFit with_error(const Line& line, const LineSums& sums,
                     const std::vector<BrightnessLevel>& of_noise) {
-    // Variance of the median of squares, relative to that of N normal deviates' squares, times N.
-    constexpr double of_median = 5.44;
     double chi_square = 0, missed = 0, pixels = 0, all = 0, sum = 0;
     for (const BrightnessLevel& level : of_noise) {
         const double away = level.variance / line.at(level) - 1;
@@ -127,7 +127,7 @@ NoiseFit with_error(const Line& line, const LineSums& sums,
         sum += level.pixels * level.mean;
     }
     const double free = std::max<double>(1, static_cast<double>(of_noise.size()) - 2);
-    const double scale = std::max(of_median, chi_square / free) / sums.determinant();
+    const double scale = std::max(variance_of_median, chi_square / free) / sums.determinant();
     NoiseFit fit{{1 / line.slope, -line.constant / line.slope}};
     const double o = fit.offset;
     const double variance = scale * (sums.wmm - 2 * o * sums.wm + o * o * sums.w);
@@ -225,9 +225,12 @@ std::vector<NoiseSample> PhotonScaleEstimate::complete() const {
 
 double PhotonScaleEstimate::share_of_white_noise() const {
     std::vector<NoiseSample> samples = complete();
-    if (samples.size() < 2 * noise::least_of_level) return 1;
+    // So many that three standard errors of a ratio of medians do not make noise look filtered.
+    const double errors = 3 / (1 - noise::least_white_share);
+    const auto enough = static_cast<std::size_t>(2 * variance_of_median * errors * errors);
+    if (samples.size() <= enough) return 1;
     // The power of structures grows with the square of the light, that of noise with the light.
-    const std::size_t darkest = std::max(noise::least_of_level, samples.size() / 10);
+    const std::size_t darkest = std::max(enough, samples.size() / 10);
     const auto end = samples.begin() + static_cast<std::ptrdiff_t>(darkest);
     std::nth_element(samples.begin(), end, samples.end(),
                      [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });

@@ -217,8 +217,10 @@ struct DeconvolveOptions {
     /// Value of a pixel without light, which the camera adds and which has no photon noise. Methods
     /// compare what is above it: y − offset with A x + b − offset. It is at most the background b,
     /// which includes it. If not given, it is estimated from each image's noise: the value at which
-    /// the noise of photons vanishes. Noise of the readout makes it smaller than the camera's. It
-    /// is 0 if the noise does not tell it. It makes no difference to nnls and wiener.
+    /// the noise of photons vanishes. Noise of the readout makes it smaller than the camera's. If
+    /// the noise does not tell it, it is 0, or -(g - 1/g) / 12 for g > 1 photons for each unit of
+    /// an image of integers, whose rounding is noise, too. It makes no difference to nnls and
+    /// wiener.
     std::optional<double> offset;
     /// Read noise of the camera in photoelectrons, its standard deviation σ, for a given offset:
     /// the methods then take offset − σ² / gain in its place. A model of photons alone gives pixels

@@ -418,6 +418,7 @@ void check_held_out(const EngineChoice& engines) {
         options.hold_out = true;
         options.coarse_start = 0;
         options.gain = 1;
+        options.offset = 0;
         const Deconvolved held = deconvolved(specimen.recorded, psf, options, engines);
         options.hold_out = false;
         options.gain.reset();

@@ -103,6 +103,7 @@ TEST_CASE("coarse start: values of saturated pixels make no difference") {
     options.background = 2;
     options.coarse_start = 10;
     options.saturation = 5000;
+    options.offset = 0;
     for (index_t i = 0; i < 12; ++i) image(0, 3 * i, 20 + i) = 5000;
     const Deconvolved one = deconvolved(image, psf, options);
     for (index_t i = 0; i < 12; ++i) image(0, 3 * i, 20 + i) = 9000 + static_cast<double>(i);

@@ -291,6 +291,26 @@ TEST_CASE("deconvolve: the background of a few photons is their mean") {
     CHECK(std::abs(level - 2.5) < 0.2);  // the most frequent value is 2
 }
 
+TEST_CASE("deconvolve: the rounding of photons to coarse values counts as noise") {
+    Random random(test_seed("rounding"));
+    const Shape3 shape{8, 64, 64};
+    const Array psf = gaussian_psf({1, 9, 9}, {0, 4, 4}, {1, 1.5, 1.5});
+    const auto offset_of = [&](double gain, bool rounds) {
+        Array image = recording(random, shape, gain, 0);
+        for (auto& value : image.values)
+            if (rounds) value = std::round(value.real());
+        DeconvolveOptions options;
+        options.gain = gain;
+        options.hold_out = true;
+        options.iterations = 1;
+        return deconvolved(image, psf, options).report.photons.offset;
+    };
+    // A value of 4 photons is any of 4 numbers of photons: their variance is 15 / 12.
+    CHECK(offset_of(4, true) == Approx(-15.0 / 12 / 4));
+    CHECK(offset_of(4, false) == 0);
+    CHECK(offset_of(1, true) == 0);
+}
+
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {
     check_held_out(cpu_only());
 }

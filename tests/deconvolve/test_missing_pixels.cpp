@@ -396,6 +396,23 @@ TEST_CASE("missing pixels: a mask and marks") {
     for (index_t i = 0; i < 6; ++i) CHECK(box.elements<float>()[i] == (i == 1 ? missing_pixel : 0));
 }
 
+TEST_CASE("bright structures do not make the noise of photons look filtered") {
+    Random random(test_seed("structures"));
+    const Shape3 many{12, 64, 64};
+    Volume image(many, PixelType::float32);
+    for (index_t z = 0; z < many.z; ++z)
+        for (index_t y = 0; y < many.y; ++y)
+            for (index_t x = 0; x < many.x; ++x) {
+                double wave = 1;  // beside a dark margin
+                for (const index_t i : {z, y, x}) wave *= std::sin(0.9 * static_cast<double>(i));
+                const double light = x < 12 ? 0 : 300 + 100 * wave;
+                image.view().at<float>(z, y, x) = static_cast<float>(poisson(random, 20 + light));
+            }
+    const auto noise = deconvolve::estimate_photon_scale(image.view(), 2);
+    REQUIRE(noise);
+    CHECK_FALSE(noise->is_filtered);
+}
+
 TEST_CASE("noise of photons is white, that of resampled and filtered images is not") {
     const Volume image = recording(1.2, 100, false, 10);
     const auto noise = deconvolve::estimate_photon_scale(image.view(), 2);
