@@ -2,14 +2,13 @@
 #include "deconvolve/estimates/light_division.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "core/threads.hpp"
 #include "deconvolve/estimates/constants.hpp"
-#include "deconvolve/functors.hpp"
+#include "deconvolve/executors/row_loops.hpp"
 
 namespace convolume::deconvolve {
 
@@ -61,7 +60,11 @@ Prediction LightDivision::run(double share) {
     best.error = std::numeric_limits<double>::infinity();
     int best_iteration = 0;
     for (int k = 0; k < haze::most_iterations; ++k) {
-        extrapolate(estimate, previous, factor);
+        const richardson_lucy::Extrapolation extrapolation{static_cast<float>(factor), 0};
+        parallel_ranges(element_count(point_.shape()), threads_, [&](index_t i, index_t end, int) {
+            fill_point({estimate.data() + i, previous.data() + i, false, extrapolation},
+                       point_.elements<float>() + i, end - i);
+        });
         blur_.execute(std::as_const(point_).view(), light_.view());
         background = most_likely_background(background);
         Prediction now = prediction(background);
@@ -72,19 +75,9 @@ Prediction LightDivision::run(double share) {
         if (k - best_iteration >= haze::patience) break;
         compare(background);
         back_.execute(std::as_const(light_).view(), step_.view());
-        factor = advance(estimate, previous, change);
+        factor = advance(estimate, previous, change, extrapolation);
     }
     return best;
-}
-
-void LightDivision::extrapolate(const std::vector<float>& estimate,
-                                const std::vector<float>& previous, double factor) {
-    float* const point = point_.elements<float>();
-    const auto f = static_cast<float>(factor);
-    parallel_for(element_count(point_.shape()), threads_, [&](index_t k, int) {
-        const auto i = static_cast<std::size_t>(k);
-        point[i] = std::max(estimate[i] + f * (estimate[i] - previous[i]), 0.0F);
-    });
 }
 
 // Solves Σ (y / (light + b) - 1) = 0. Newton's steps from below the zero of this convex
@@ -133,35 +126,28 @@ void LightDivision::compare(double background) {
     }
 }
 
-// Takes the step, and returns the factor of the next extrapolation.
+// Takes the step from the point, and returns the factor of the next extrapolation.
 double LightDivision::advance(std::vector<float>& estimate, std::vector<float>& previous,
-                              std::vector<float>& change) {
-    const float* const point = point_.elements<float>();
-    const float* const step = step_.elements<float>();
-    const float* const weights = weights_.elements<float>();
+                              std::vector<float>& change,
+                              const richardson_lucy::Extrapolation& extrapolation) {
     const Shape3 shape = point_.shape();
     const index_t plane = shape.y * shape.x;
-    std::vector<std::array<double, 2>> sums(static_cast<std::size_t>(shape.z));
+    std::vector<SumPair> sums(static_cast<std::size_t>(shape.z));
     parallel_for(shape.z, threads_, [&](index_t z, int) {
-        double product = 0, square = 0;
-        for (index_t k = z * plane; k < (z + 1) * plane; ++k) {
-            const auto i = static_cast<std::size_t>(k);
-            previous[i] = estimate[i];
-            const bool is_seen = weights[i] > least_weight;
-            estimate[i] = is_seen ? std::max(point[i] * step[i] / weights[i], 0.0F) : 0;
-            const float now = estimate[i] - point[i];
-            product += static_cast<double>(now) * static_cast<double>(change[i]);
-            square += static_cast<double>(change[i]) * static_cast<double>(change[i]);
-            change[i] = now;
-        }
-        sums[static_cast<std::size_t>(z)] = {product, square};
+        const index_t at = z * plane;
+        float* const next = previous.data() + at;
+        sums[static_cast<std::size_t>(z)] =
+            fill_step({{estimate.data() + at, next, false, extrapolation},
+                       step_.elements<float>() + at,
+                       weights_.elements<float>() + at,
+                       richardson_lucy::MatchedRule{least_weight},
+                       change.data() + at},
+                      next, plane);
     });
-    double product = 0, square = 0;
-    for (const auto& of_plane : sums) {
-        product += of_plane[0];
-        square += of_plane[1];
-    }
-    return square > 0 ? std::clamp(product / square, 0.0, 1.0) : 0;
+    std::swap(estimate, previous);
+    SumPair total;
+    for (const SumPair& of_plane : sums) total += of_plane;
+    return total.second > 0 ? std::clamp(total.first / total.second, 0.0, 1.0) : 0;
 }
 
 LevelRange LightDivision::plausible_levels(bool has_others) {

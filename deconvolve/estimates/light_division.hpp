@@ -8,6 +8,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/volume.hpp"
 #include "deconvolve/estimates/levels.hpp"
+#include "deconvolve/formulas.hpp"
 
 namespace convolume::deconvolve {
 
@@ -42,13 +43,11 @@ class LightDivision {
 
   private:
     double least_model() const { return 1e-6 * mean_; }
-    void extrapolate(const std::vector<float>& estimate, const std::vector<float>& previous,
-                     double factor);
     double most_likely_background(double b) const;
     Prediction prediction(double background) const;
     void compare(double background);
     double advance(std::vector<float>& estimate, std::vector<float>& previous,
-                   std::vector<float>& change);
+                   std::vector<float>& change, const richardson_lucy::Extrapolation& extrapolation);
 
     const Convolver& blur_;
     const Convolver& back_;

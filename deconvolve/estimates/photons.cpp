@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -22,42 +23,49 @@ constexpr double median_square = 0.4549364;
 // Variance of the median of N such squares, relative to the square of its expectation, times N.
 constexpr double variance_of_median = 5.44;
 
-// Returns the mean around a pixel, and the square of the second differences along all axes, scaled
-// to have the variance of one pixel.
-template <class Value>
-NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
-                          double saturation, const Value& value) {
-    bool is_complete = true;
-    double sum = 0;
-    double difference = 0, wide_difference = 0;
-    double norm = 1;
-    index_t count = 0, saturated = 0;
-    for (const bool axis : differs) norm *= axis ? 6 : 1;  // sum of squared factors: 1² + 2² + 1²
+// A pixel near the sampled one, and its factors in the second differences along all axes.
+struct Neighbor {
+    Index3 from_first;  ///< from the first neighbor, which has the least index along each axis
+    double factor = 1, wide_factor = 1;
+};
+
+std::vector<Neighbor> neighbors_of(const std::array<bool, 3>& differs, const Index3& reach) {
     const auto factor_at = [](index_t far, index_t distance) {
         return far == 0 ? -2.0 : far == distance ? 1.0 : 0.0;
     };
-    for (index_t k = -reach.z; k <= reach.z; ++k)
-        for (index_t j = -reach.y; j <= reach.y; ++j)
-            for (index_t i = -reach.x; i <= reach.x; ++i) {
-                const double here = value(at.z + k, at.y + j, at.x + i);
-                saturated += here >= saturation;
-                is_complete = is_complete && here < static_cast<double>(missing_pixel);
-                sum += here;
-                ++count;
-                double factor = 1, wide_factor = 1;
-                const index_t step[3] = {k, j, i};
-                for (std::size_t a = 0; a < 3; ++a) {
-                    const index_t far = std::abs(step[a]);
-                    if (!differs[a]) {
-                        if (far > 0) factor = wide_factor = 0;
-                        continue;
-                    }
-                    factor *= factor_at(far, 1);
-                    wide_factor *= factor_at(far, reach[static_cast<int>(a)]);
+    std::vector<Neighbor> neighbors;
+    for (index_t k = 0; k <= 2 * reach.z; ++k)
+        for (index_t j = 0; j <= 2 * reach.y; ++j)
+            for (index_t i = 0; i <= 2 * reach.x; ++i) {
+                Neighbor neighbor{{k, j, i}};
+                for (int a = 0; a < 3; ++a) {
+                    const index_t far = std::abs(neighbor.from_first[a] - reach[a]);
+                    const bool is_used = differs[static_cast<std::size_t>(a)];
+                    neighbor.factor *= is_used ? factor_at(far, 1) : far == 0 ? 1 : 0;
+                    neighbor.wide_factor *= is_used ? factor_at(far, reach[a]) : far == 0 ? 1 : 0;
                 }
-                difference += factor * here;
-                wide_difference += wide_factor * here;
+                neighbors.push_back(neighbor);
             }
+    return neighbors;
+}
+
+// Returns the mean around a pixel, and the square of the second differences along all axes, scaled
+// by `norm` to have the variance of one pixel. `offsets` are those of the neighbors.
+template <class T>
+NoiseSample sample_around(const std::byte* first, const std::vector<Neighbor>& neighbors,
+                          const std::vector<index_t>& offsets, double saturation, double norm) {
+    bool is_complete = true;
+    double sum = 0, difference = 0, wide_difference = 0;
+    index_t saturated = 0;
+    for (std::size_t i = 0; i < neighbors.size(); ++i) {
+        const auto here = static_cast<double>(*reinterpret_cast<const T*>(first + offsets[i]));
+        saturated += here >= saturation;
+        is_complete = is_complete && here < static_cast<double>(missing_pixel);
+        sum += here;
+        difference += neighbors[i].factor * here;
+        wide_difference += neighbors[i].wide_factor * here;
+    }
+    const auto count = static_cast<index_t>(neighbors.size());
     return {sum / static_cast<double>(count), difference * difference / norm,
             wide_difference * wide_difference / norm,
             is_complete && noise::most_saturated * saturated < count};
@@ -191,18 +199,24 @@ void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
     const index_t plane = inside_.y * inside_.x;
     const index_t first = ceil_div((z - reach_.z) * plane, stride_);
     const index_t end = ceil_div((z - reach_.z + 1) * plane, stride_);
+    const std::vector<Neighbor> neighbors = neighbors_of(differs_, reach_);
+    double norm = 1;  // sum of squared factors: 1² + 2² + 1² along each axis
+    for (const bool axis : differs_) norm *= axis ? 6 : 1;
+    const auto* const memory = static_cast<const std::byte*>(window.data);
+    std::vector<index_t> offsets;
+    for (const auto& [at, factor, wide_factor] : neighbors) {
+        const index_t there = (z - reach_.z + at.z) % window.shape.z;
+        offsets.push_back(static_cast<const std::byte*>(window.at(there, at.y, at.x)) - memory);
+    }
     visit_pixel_type(window.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>) {
-            const auto value = [&](index_t k, index_t j, index_t i) {
-                return static_cast<double>(
-                    *static_cast<const T*>(window.at(k % window.shape.z, j, i)));
-            };
             parallel_for(end - first, threads, [&](index_t k, int) {
                 const index_t i = (first + k) * stride_;
-                const Index3 at{z, i / inside_.x % inside_.y + reach_.y, i % inside_.x + reach_.x};
+                const index_t at = i / inside_.x % inside_.y * window.shape.x + i % inside_.x;
                 samples_[static_cast<std::size_t>(first + k)] =
-                    sample_around(at, differs_, reach_, saturation_, value);
+                    sample_around<T>(memory + at * static_cast<index_t>(sizeof(T)), neighbors,
+                                     offsets, saturation_, norm);
             });
         }
     });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
+#include <algorithm>
+
 #include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "deconvolve/executors/row_loops.cpp"
@@ -83,12 +85,14 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
         }
         return {};
     }
+    // A condition in the loop would keep the compiler from using vectors.
+    if (restart) std::fill_n(change, count, 0.0F);
     double products = 0, squares = 0;
 #pragma omp simd reduction(+ : products, squares)
     for (index_t i = 0; i < count; ++i) {
         const float point = extrapolation(newest[i], other[i]);
         const float stepped = rule(point, correction[i], weight[i]);
-        const double old = restart ? 0 : static_cast<double>(change[i]);
+        const auto old = static_cast<double>(change[i]);
         const float added = stepped - point;
         next[i] = stepped;
         change[i] = added;
