@@ -32,19 +32,20 @@ BACKGROUND = 100.0
 PIXELS = 0.08 * np.arange(-180, 181)
 
 
-def born_wolf(z, radii):
-    """Computes |2 ∫ J0(k NA r ρ) exp(i k z √(n² − NA²ρ²)) ρ dρ|² by the midpoint rule."""
-    k = 2 * np.pi / WAVELENGTH
-    rho = (np.arange(400) + 0.5) / 400
-    phase = np.exp(1j * k * z * np.sqrt(NI ** 2 - (NA * rho) ** 2)) * rho
-    return np.abs(2 * (j0(k * NA * np.outer(radii, rho)) @ phase) / 400) ** 2
-
-
 RADII = np.arange(0, 15, 0.01)
+PUPIL = (np.arange(400) + 0.5) / 400
+WAVE_NUMBER = 2 * np.pi / WAVELENGTH
+BESSEL = j0(WAVE_NUMBER * NA * np.outer(RADII, PUPIL))
+
+
+def born_wolf(z):
+    """Computes |2 ∫ J0(k NA r ρ) exp(i k z √(n² − NA²ρ²)) ρ dρ|² at RADII by the midpoint rule."""
+    phase = np.exp(1j * WAVE_NUMBER * z * np.sqrt(NI ** 2 - (NA * PUPIL) ** 2)) * PUPIL
+    return np.abs(2 * (BESSEL @ phase) / 400) ** 2
 
 
 def widefield(z, r):
-    return np.interp(r, RADII, born_wolf(z, RADII))
+    return np.interp(r, RADII, born_wolf(z))
 
 
 def gaussian(z, r):
