@@ -20,16 +20,16 @@ using nlohmann::json;
 
 namespace {
 
-const Shape3 image_shape{24, 30, 40};
-const Shape3 kernel_shape{5, 7, 9};
+const Shape3 box_shape{24, 30, 40};
+const Shape3 taps_shape{5, 7, 9};
 
-struct Inputs : TemporaryFolder {
+struct ExecutionInputs : TemporaryFolder {
     Array wanted;
 
-    Inputs() {
+    ExecutionInputs() {
         Random random(test_seed("execution"));
-        const Array image = random.array(image_shape, false, 1);
-        const Array kernel = random.array(kernel_shape, false, 1);
+        const Array image = random.array(box_shape, false, 1);
+        const Array kernel = random.array(taps_shape, false, 1);
         write_image(*this / "image.tif", image, PixelType::float32);
         write_image(*this / "kernel.tif", kernel, PixelType::float32);
         wanted = scaled(oracle_convolve(image, kernel, {.center = {2, 3, 4}}),
@@ -61,7 +61,7 @@ constexpr index_t kernel_as_read_bytes = 2048;
 }  // namespace
 
 TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     for (const char* method : {"in-core", "dif", "tiled", "direct"}) {
         const json report = inputs.checked({"--method", method});
         CHECK(report["plan"]["chosen"]["method"] == method);
@@ -83,14 +83,14 @@ TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
 }
 
 TEST_CASE("float64 is more precise than float32") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     const json report = inputs.checked({"--precision", "float64"}, Precision::float64);
     CHECK(report["output"]["type"] == "float64");
     CHECK(inputs.checked({})["output"]["type"] == "float32");
 }
 
 TEST_CASE("the error for a memory limit that is too small names one that works") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     const CommandResult refused =
         inputs.run({"-o", "out.tif", "--device", "cpu", "--max-host-mem", "10K"});
     INFO(refused.err);
@@ -166,7 +166,7 @@ TEST_CASE("an image larger than the limit is convolved from file to file") {
 }
 
 TEST_CASE("a dry run prints the plan and writes nothing") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     const auto before = inputs.names();
     for (const Arguments& options :
          {Arguments{"--dry-run"}, Arguments{"--dry-run", "-o", "out.tif"}}) {
@@ -189,7 +189,7 @@ TEST_CASE("a dry run prints the plan and writes nothing") {
 }
 
 TEST_CASE("the JSON report describes the run") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     const json report = inputs.checked({});
     CHECK(report["input"]["shape"] == json{24, 30, 40});
     CHECK(report["input"]["type"] == "float32");
@@ -281,7 +281,7 @@ TEST_CASE("the phases cover the time of a run") {
 }
 
 TEST_CASE("the summary on stderr is short, long or absent") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     const std::string normal = inputs.run({"-o", "a.tif"}).err;
     for (const char* word : {"image ", "kernel ", "sum ", "plan ", "time ", "output ", "a.tif"})
         CHECK(contains(normal, word));
@@ -291,7 +291,7 @@ TEST_CASE("the summary on stderr is short, long or absent") {
 }
 
 TEST_CASE("the timeline is written as trace events") {
-    const Inputs inputs;
+    const ExecutionInputs inputs;
     inputs.checked({"--timeline", "trace.json"});
     const json trace = json::parse(read_text(inputs / "trace.json"));
     std::vector<std::string> names;

@@ -30,11 +30,11 @@ struct Bead {
 };
 
 /// A recorded specimen of beads; the truth is in counts of the camera, too.
-struct Recording : TemporaryFolder {
+struct BeadRecording : TemporaryFolder {
     Array truth;
     std::vector<Bead> isolated;
 
-    Recording() {
+    BeadRecording() {
         const std::string seed = std::to_string(test_seed("beads through a microscope"));
         succeed({"phantom", "-o", "specimen.tif", "--kind", "beads", "--size", "32,72,80",
                  "--voxel", "200,100,100nm", "--count", "14", "--radius", "120nm", "--seed", seed,
@@ -160,7 +160,7 @@ Moments moments_around(const Array& image, const std::array<double, 3>& at) {
 }  // namespace
 
 TEST_CASE("recorded beads are recovered with their positions and brightness") {
-    const Recording recording;
+    const BeadRecording recording;
     recording.crop_psf("first_kept.tif", 0);  // the center is at k/2
     recording.crop_psf("last_kept.tif", 1);   // the center is at (k-1)/2
     const double before = peak_signal_to_noise_db(recording.truth, recording.image());
@@ -184,7 +184,7 @@ TEST_CASE("recorded beads are recovered with their positions and brightness") {
 }
 
 TEST_CASE("the reported likelihood of plain iterations never falls") {
-    const Recording recording;
+    const BeadRecording recording;
     const std::string progress =
         recording
             .deconvolve("psf.tif", "middle", {"-v", "--iterations", "25", "--acceleration", "none"})

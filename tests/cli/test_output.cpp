@@ -17,10 +17,10 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Inputs : TemporaryFolder {
+struct OutputInputs : TemporaryFolder {
     Array image;
 
-    explicit Inputs(const Shape3& shape = {6, 30, 31}) {
+    explicit OutputInputs(const Shape3& shape = {6, 30, 31}) {
         Random random(test_seed("outputs"));
         image = random.integers(shape, 0, 4000);
         write_image(*this / "image.tif", image, PixelType::uint16);
@@ -48,7 +48,7 @@ CommandResult run_with_file_limit(const Arguments& arguments, const TemporaryFol
 }  // namespace
 
 TEST_CASE("integer outputs are rounded, clamped and counted") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     REQUIRE(inputs.run({"delta.tif", "-o", "same.tif", "--output-type", "same"}).status == 0);
     const ImageFile same = read_image(inputs / "same.tif");
     CHECK(same.metadata.type == PixelType::uint16);
@@ -76,7 +76,7 @@ TEST_CASE("integer outputs are rounded, clamped and counted") {
 }
 
 TEST_CASE("compressions shrink the file and keep the pixels") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     write_image(inputs / "flat.tif", Array({6, 40, 50}), PixelType::uint16);
     const auto bytes_with = [&](const std::string& compression) {
         const std::string out = compression + ".tif";
@@ -96,7 +96,7 @@ TEST_CASE("compressions shrink the file and keep the pixels") {
 }
 
 TEST_CASE("a timeline never replaces the inputs or the result") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     for (const char* timeline : {"image.tif", "delta.tif", "out.tif", "./out.tif"}) {
         const CommandResult result =
             inputs.run({"delta.tif", "-o", "out.tif", "--timeline", timeline, "--overwrite"});
@@ -108,7 +108,7 @@ TEST_CASE("a timeline never replaces the inputs or the result") {
 }
 
 TEST_CASE("--overwrite replaces a file only when the new one is complete") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     write_text(inputs / "out.tif", "precious");
     CHECK(inputs.run({"delta.tif", "-o", "out.tif"}).status == 5);
     CHECK(read_text(inputs / "out.tif") == "precious");
@@ -119,7 +119,7 @@ TEST_CASE("--overwrite replaces a file only when the new one is complete") {
 }
 
 TEST_CASE("a write that fails leaves no file with the final name") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     const auto before = inputs.names();
     for (const char* out : {"out.tif", "out.ome.tif", "out.h5", "out.npy"}) {
         const CommandResult result =
@@ -136,7 +136,7 @@ TEST_CASE("a write that fails leaves no file with the final name") {
 }
 
 TEST_CASE("a full disk leaves no file with the final name") {
-    const Inputs inputs({20, 128, 128});
+    const OutputInputs inputs({20, 128, 128});
     std::filesystem::create_directory(inputs / "small");
     const CommandResult mounted =
         run_program({"mount", "-t", "tmpfs", "-o", "size=256k", "none", inputs / "small"}, inputs);
@@ -152,7 +152,7 @@ TEST_CASE("a full disk leaves no file with the final name") {
 }
 
 TEST_CASE("an answer that cannot be written to stdout is an error") {
-    const Inputs inputs;
+    const OutputInputs inputs;
     if (!std::filesystem::exists("/dev/full")) SKIP("this system has no /dev/full");
     const CommandResult result = run_program(
         {"sh", "-c", "exec \"$0\" info image.tif > /dev/full", convolume_path()}, inputs);

@@ -14,7 +14,7 @@ using namespace convolume::testing;
 
 namespace {
 
-const Shape3 shape{6, 7, 8};
+const Shape3 frame_shape{6, 7, 8};
 constexpr index_t frames = 3, channels = 2;
 
 /// Returns a value that encodes its position.
@@ -22,20 +22,20 @@ float value_at(index_t t, index_t c, index_t z, index_t y, index_t x) {
     return static_cast<float>((((t * 10 + c) * 10 + z) * 10 + y) * 10 + x);
 }
 
-struct Inputs : TemporaryFolder {
-    Inputs() {
+struct SelectedImage : TemporaryFolder {
+    SelectedImage() {
         io::ImageMetadata metadata;
-        metadata.shape = shape;
+        metadata.shape = frame_shape;
         metadata.frames = frames;
         metadata.channels = channels;
         metadata.channel_names = {"red", "green"};
         const auto writer = io::create_image(*this / "image.ome.tif", metadata);
         for (index_t t = 0; t < frames; ++t)
             for (index_t c = 0; c < channels; ++c) {
-                Volume volume(shape, PixelType::float32);
-                for (index_t z = 0; z < shape.z; ++z)
-                    for (index_t y = 0; y < shape.y; ++y)
-                        for (index_t x = 0; x < shape.x; ++x)
+                Volume volume(frame_shape, PixelType::float32);
+                for (index_t z = 0; z < frame_shape.z; ++z)
+                    for (index_t y = 0; y < frame_shape.y; ++y)
+                        for (index_t x = 0; x < frame_shape.x; ++x)
                             *static_cast<float*>(volume.view().at(z, y, x)) =
                                 value_at(t, c, z, y, x);
                 writer->write(t, c, volume.view());
@@ -63,7 +63,7 @@ struct Inputs : TemporaryFolder {
 }  // namespace
 
 TEST_CASE("selection: channels, times and boxes are cut out") {
-    const Inputs inputs;
+    const SelectedImage inputs;
     const CommandResult result = inputs.run(
         {"--channel", "1", "--frame", "1:3", "--crop", "2:5,:,3:4", "--voxel", "300,100,100nm"});
     INFO(result.err);
@@ -87,20 +87,20 @@ TEST_CASE("selection: channels, times and boxes are cut out") {
 }
 
 TEST_CASE("selection: channels may be in another order, and one time alone") {
-    const Inputs inputs;
+    const SelectedImage inputs;
     const CommandResult result = inputs.run({"--channel", "1,0", "--frame", "2"});
     INFO(result.err);
     REQUIRE(result.status == 0);
     const auto reader = io::open_image(inputs / "out.ome.tif");
     CHECK(reader->metadata().frames == 1);
     CHECK(reader->metadata().channel_names == std::vector<std::string>{"green", "red"});
-    Volume volume(shape, PixelType::float32);
+    Volume volume(frame_shape, PixelType::float32);
     reader->read(0, 1, volume.view());
     CHECK(volume.elements<float>()[9] == Approx(value_at(2, 0, 0, 1, 1)));
 }
 
 TEST_CASE("selection: parts that the image lacks are refused") {
-    const Inputs inputs;
+    const SelectedImage inputs;
     for (const Arguments& options :
          {Arguments{"--channel", "2"}, Arguments{"--channel", "blue"}, Arguments{"--channel", "-1"},
           Arguments{"--frame", "3"}, Arguments{"--frame", "2:2"}, Arguments{"--frame", "0:4"},
@@ -203,7 +203,7 @@ TEST_CASE("selection: positions of NaN are counted in the file") {
 }
 
 TEST_CASE("selection: an unlikely voxel size gets a warning") {
-    const Inputs inputs;
+    const SelectedImage inputs;
     const CommandResult tiny = inputs.run({"--voxel", "0.2,0.1,0.1nm"});
     INFO(tiny.err);
     CHECK(tiny.status == 0);

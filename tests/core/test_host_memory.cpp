@@ -11,14 +11,14 @@
 
 #include "core/host_memory.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/array.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace convolume;
+using testing::mib;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr index_t mib = index_t{1} << 20;
 
 class FakeSystem {
   public:

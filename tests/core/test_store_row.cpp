@@ -74,7 +74,7 @@ T any_value(Random& random) {
 }
 
 template <class T, class S>
-void check(Random& random) {
+void check_stored(Random& random) {
     using Real = RealOf<T>;
     using Target = RealOf<S>;
     const index_t count = random.integer(1, 150);
@@ -131,17 +131,17 @@ void check(Random& random) {
 template <class T>
 void check_targets(Random& random) {
     if constexpr (!is_complex_type<T>) {
-        check<T, std::uint8_t>(random);
-        check<T, std::int8_t>(random);
-        check<T, std::uint16_t>(random);
-        check<T, std::int16_t>(random);
-        check<T, std::uint32_t>(random);
-        check<T, std::int32_t>(random);
-        check<T, float>(random);
-        check<T, double>(random);
+        check_stored<T, std::uint8_t>(random);
+        check_stored<T, std::int8_t>(random);
+        check_stored<T, std::uint16_t>(random);
+        check_stored<T, std::int16_t>(random);
+        check_stored<T, std::uint32_t>(random);
+        check_stored<T, std::int32_t>(random);
+        check_stored<T, float>(random);
+        check_stored<T, double>(random);
     }
-    check<T, std::complex<float>>(random);
-    check<T, std::complex<double>>(random);
+    check_stored<T, std::complex<float>>(random);
+    check_stored<T, std::complex<double>>(random);
 }
 
 }  // namespace

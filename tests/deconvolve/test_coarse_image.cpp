@@ -7,6 +7,7 @@
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/photons.hpp"
 #include "tests/catch.hpp"
+#include "tests/deconvolve/definitions.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"
 
@@ -28,12 +29,6 @@ Complex& at(Array& array, const Index3& i) {
 }
 double at(const Array& array, const Index3& i) {
     return array(i.z, i.y, i.x).real();
-}
-
-double total(const Array& array) {
-    double sum = 0;
-    for (const Complex& value : array.values) sum += value.real();
-    return sum;
 }
 
 // Blurs an object that reaches beyond the image as far as the PSF does.

@@ -106,7 +106,7 @@ Array direct_back(const std::vector<PlanePsf>& psfs, const DeconvolutionProblem&
     return object;
 }
 
-double difference(const Array& a, const Array& b) {
+double relative_difference(const Array& a, const Array& b) {
     Array apart = a;
     for (std::size_t i = 0; i < a.values.size(); ++i) apart.values[i] -= b.values[i];
     return norm(apart) / std::max(norm(b), 1e-300);
@@ -220,8 +220,8 @@ TEST_CASE("deconvolve: a PSF that varies with depth blurs and projects back as d
             const Array blurred = to_array(view_of(arrays.image(1), problem.image));
             const Array projected = to_array(view_of(arrays.object(1), problem.object));
             INFO((zero ? "zero" : "extend") << (keep_spectrum ? ", spectra kept" : ""));
-            CHECK(difference(blurred, direct_blur(psfs, problem, x)) < 1e-6);
-            CHECK(difference(projected, direct_back(psfs, problem, y)) < 1e-6);
+            CHECK(relative_difference(blurred, direct_blur(psfs, problem, x)) < 1e-6);
+            CHECK(relative_difference(projected, direct_back(psfs, problem, y)) < 1e-6);
             const double ax_y = inner_product(blurred, y).real();
             CHECK(std::abs(ax_y - inner_product(x, projected).real()) < 1e-6 * std::abs(ax_y));
         }
@@ -260,15 +260,15 @@ TEST_CASE("deconvolve: iterations with a PSF that varies with depth follow their
             for (index_t i = 0; i < image.shape.x; ++i)
                 expected(z, y, i) =
                     x(z + problem.image_at.z, y + problem.image_at.y, i + problem.image_at.x);
-    CHECK(difference(deconvolved_with(image, given(), options).result, expected) < 1e-5);
+    CHECK(relative_difference(deconvolved_with(image, given(), options).result, expected) < 1e-5);
 
     // Without a penalty, total variation over whole arrays takes the same steps as passes.
     options.method = DeconvolveMethod::richardson_lucy_tv;
     options.tv_weight = 0;
-    CHECK(difference(deconvolved_with(image, given(), options).result, expected) < 1e-5);
+    CHECK(relative_difference(deconvolved_with(image, given(), options).result, expected) < 1e-5);
     std::vector<DepthPsf> unsorted = given();
     std::swap(unsorted[0], unsorted[2]);
-    CHECK(difference(deconvolved_with(image, unsorted, options).result, expected) < 1e-5);
+    CHECK(relative_difference(deconvolved_with(image, unsorted, options).result, expected) < 1e-5);
 }
 
 TEST_CASE("deconvolve: equal PSFs at several depths are as good as one") {
@@ -291,7 +291,8 @@ TEST_CASE("deconvolve: equal PSFs at several depths are as good as one") {
             options.coarse_start = coarse_start;
             INFO(to_string(method) << ", coarse start " << coarse_start);
             const Array one = deconvolved(image, psf, options).result;
-            CHECK(difference(deconvolved_with(image, given(), options).result, one) < 1e-6);
+            CHECK(relative_difference(deconvolved_with(image, given(), options).result, one) <
+                  1e-6);
         }
 }
 

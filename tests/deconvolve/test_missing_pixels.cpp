@@ -22,10 +22,10 @@ using namespace convolume::testing;
 
 namespace {
 
-const Shape3 shape{8, 96, 112};
+const Shape3 recorded_shape{8, 96, 112};
 
 // A PSF whose planes have a standard deviation of `width` pixels.
-Array gaussian_psf(double width) {
+Array planar_gaussian(double width) {
     Array psf({3, 9, 9});
     for (index_t z = 0; z < 3; ++z)
         for (index_t y = 0; y < 9; ++y)
@@ -40,22 +40,24 @@ Array gaussian_psf(double width) {
 // Points and rods of a specimen, blurred, with the noise of photons, as uint16 counts above 100.
 Volume recording(double width, double photons, bool has_points, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    Array object(shape);
-    std::uniform_int_distribution<index_t> z(0, shape.z - 1), y(4, shape.y - 5), x(4, shape.x - 5);
+    Array object(recorded_shape);
+    std::uniform_int_distribution<index_t> z(0, recorded_shape.z - 1), y(4, recorded_shape.y - 5),
+        x(4, recorded_shape.x - 5);
     for (int k = 0; k < 60; ++k) {
         const Index3 at{z(random), y(random), x(random)};
         for (index_t i = 0; i < (has_points ? 1 : 40); ++i)
-            if (at.x + i < shape.x - 4) object(at.z, at.y, at.x + i) += photons * 4 * width;
+            if (at.x + i < recorded_shape.x - 4)
+                object(at.z, at.y, at.x + i) += photons * 4 * width;
     }
-    Array psf = gaussian_psf(width);
+    Array psf = planar_gaussian(width);
     double sum = 0;
     for (const Complex& tap : psf.values) sum += tap.real();
     for (Complex& tap : psf.values) tap /= sum;
     const Array blurred =
         oracle_convolve(object, psf, {Mode::same, {}, Operation::convolve, {1, 4, 4}});
-    Volume image(shape, PixelType::uint16);
+    Volume image(recorded_shape, PixelType::uint16);
     auto* const pixels = image.elements<std::uint16_t>();
-    for (index_t i = 0; i < element_count(shape); ++i) {
+    for (index_t i = 0; i < element_count(recorded_shape); ++i) {
         const double light = blurred.values[static_cast<std::size_t>(i)].real() + 3;
         std::poisson_distribution<int> count(light);
         pixels[i] = static_cast<std::uint16_t>(100 + 2 * count(random));
@@ -103,7 +105,7 @@ TEST_CASE("missing pixels: sharp and blurred specimens have none, at any number 
                     INFO("width " << width << ", photons " << photons << ", points " << has_points
                                   << ", PSF too wide by " << factor);
                     const MissingPixels found = missing_of(recording(width, photons, has_points, 7),
-                                                           gaussian_psf(factor * width));
+                                                           planar_gaussian(factor * width));
                     CHECK(found.count() == 0);
                     CHECK(found.findings.empty());
                 }
@@ -118,19 +120,19 @@ TEST_CASE("missing pixels: pixels at the largest value of their type or camera a
     };
     const Volume clean = recording(1.2, 3, false, 9);
     const auto found_in = [&](const Case& one, index_t count) {
-        Volume image(shape, PixelType::float32);
+        Volume image(recorded_shape, PixelType::float32);
         convert_pixels(clean.view(), image.view());
-        for (index_t i = 0; i < element_count(shape); ++i) {
+        for (index_t i = 0; i < element_count(recorded_shape); ++i) {
             float& pixel = image.elements<float>()[i];
             pixel = std::min(pixel, 120.0F);
         }
         for (index_t i = 0; i < count; ++i)
             image.elements<float>()[700 * i] = static_cast<float>(one.value);
-        Volume typed(shape, one.type);
+        Volume typed(recorded_shape, one.type);
         convert_pixels(image.view(), typed.view());
         MissingPixelOptions options = search_for({});
         options.camera_maximum = one.camera_maximum;
-        return missing_of(typed, gaussian_psf(1.2), options).saturated;
+        return missing_of(typed, planar_gaussian(1.2), options).saturated;
     };
     for (const Case& one :
          {Case{PixelType::uint16, 65535, true}, Case{PixelType::uint16, 4095, true},
@@ -153,11 +155,11 @@ TEST_CASE("missing pixels: pixels at the largest value of their type or camera a
 }
 
 TEST_CASE("missing pixels: planes, boxes, margins and a value without data are found") {
-    const Array psf = gaussian_psf(1.2);
+    const Array psf = planar_gaussian(1.2);
     const Volume clean = recording(1.2, 100, false, 8);
     const auto with = [&](const std::function<void(Volume&)>& change,
                           const MissingPixelOptions& options = {}) {
-        Volume image(shape, PixelType::uint16);
+        Volume image(recorded_shape, PixelType::uint16);
         convert_pixels(clean.view(), image.view());
         change(image);
         return missing_of(image, psf, options);
@@ -175,8 +177,8 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
     }
     // A rim that interpolation has mixed with 0.
     const MissingPixels rim = with([&](Volume& image) {
-        for (index_t z = 0; z < shape.z; ++z)
-            for (index_t y = 0; y < shape.y; ++y)
+        for (index_t z = 0; z < recorded_shape.z; ++z)
+            for (index_t y = 0; y < recorded_shape.y; ++y)
                 for (const index_t x : {0, 1}) {
                     auto& pixel = image.view().at<std::uint16_t>(z, y, x);
                     pixel = static_cast<std::uint16_t>(pixel * 7 / 10);
@@ -185,13 +187,13 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
     CHECK(is_box(rim, {{0, 0, 0}, {8, 96, 2}}));
     // A camera's largest value, and a level at which a program has cut off the background.
     CHECK(with([&](Volume& image) {
-              for (index_t i = 0; i < element_count(shape); ++i) {
+              for (index_t i = 0; i < element_count(recorded_shape); ++i) {
                   auto& pixel = image.elements<std::uint16_t>()[i];
                   pixel = std::min<std::uint16_t>(pixel, 130);
               }
           }).count() == 0);
     CHECK(with([&](Volume& image) {
-              for (index_t i = 0; i < element_count(shape); ++i) {
+              for (index_t i = 0; i < element_count(recorded_shape); ++i) {
                   auto& pixel = image.elements<std::uint16_t>()[i];
                   pixel = static_cast<std::uint16_t>(std::max(pixel - 112, 0));
               }
@@ -199,13 +201,13 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
 }
 
 TEST_CASE("missing pixels: a frequent value of few gray levels has data, another one has none") {
-    const Array psf = gaussian_psf(1.2);
+    const Array psf = planar_gaussian(1.2);
     for (const double photons : {3.0, 30.0, 300.0})
         for (const int steps : {2, 4, 8}) {
             INFO(photons << " photons, " << steps << " to a gray level");
             const Volume counts = recording(1.2, photons, false, 11);
-            Volume image(shape, PixelType::uint8);
-            for (index_t i = 0; i < element_count(shape); ++i)
+            Volume image(recorded_shape, PixelType::uint8);
+            for (index_t i = 0; i < element_count(recorded_shape); ++i)
                 image.elements<std::uint8_t>()[i] = static_cast<std::uint8_t>(
                     std::min(255, 1 + (counts.elements<std::uint16_t>()[i] - 100) / (2 * steps)));
             CHECK(missing_of(image, psf).count() == 0);
@@ -255,7 +257,7 @@ TEST_CASE("missing pixels: what is not seen makes no image darker") {
                 image.view().at<float>(z, y, x) = static_cast<float>(
                     poisson(random, 400 + 4 * static_cast<double>(x) +
                                         250 * std::sin(0.3 * static_cast<double>(y + z))));
-    const Volume psf = to_volume(gaussian_psf(2), PixelType::float32);
+    const Volume psf = to_volume(planar_gaussian(2), PixelType::float32);
     DeconvolveOptions options;
     options.iterations = 1;
     options.saturation = static_cast<double>(missing_pixel);
@@ -278,19 +280,19 @@ TEST_CASE("missing pixels: what is not seen makes no image darker") {
 }
 
 TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are found") {
-    const Array psf = gaussian_psf(1.2);
+    const Array psf = planar_gaussian(1.2);
     const auto found_at = [&](double photons, const std::vector<Index3>& places, int change,
                               bool in_all_planes) {
         Volume image = recording(1.2, photons, false, 9);
         for (const Index3& at : places)
-            for (index_t z = 0; z < shape.z; ++z)
+            for (index_t z = 0; z < recorded_shape.z; ++z)
                 if (in_all_planes || z == at.z) {
                     auto& pixel = image.view().at<std::uint16_t>(z, at.y, at.x);
                     pixel = static_cast<std::uint16_t>(std::max(0, pixel + change));
                 }
         const MissingPixels missing = missing_of(image, psf);
         CHECK(missing.count() ==
-              static_cast<index_t>(places.size()) * (in_all_planes ? shape.z : 1));
+              static_cast<index_t>(places.size()) * (in_all_planes ? recorded_shape.z : 1));
         for (const Index3& at : places) {
             INFO(to_string(at));
             CHECK(missing.contains(at));
@@ -307,23 +309,23 @@ TEST_CASE("missing pixels: hot voxels, and hot and dead pixels of a camera, are 
 
 TEST_CASE("missing pixels: a corner toward which the light falls is not dead") {
     // Fewer than a hundredth of the pixels are darker than the others, by much more than noise.
-    Volume image(shape, PixelType::uint16);
+    Volume image(recorded_shape, PixelType::uint16);
     std::mt19937_64 random(5);
     auto* pixel = image.elements<std::uint16_t>();
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
+    for (index_t z = 0; z < recorded_shape.z; ++z)
+        for (index_t y = 0; y < recorded_shape.y; ++y)
+            for (index_t x = 0; x < recorded_shape.x; ++x) {
                 const auto from_corner = static_cast<double>(std::min<index_t>(y + x, 12));
                 std::poisson_distribution<int> count(40 + 30 * from_corner);
                 *pixel++ = static_cast<std::uint16_t>(100 + count(random));
             }
-    const MissingPixels missing = missing_of(image, gaussian_psf(1.2));
+    const MissingPixels missing = missing_of(image, planar_gaussian(1.2));
     for (const std::string& finding : missing.findings) UNSCOPED_INFO(finding);
     CHECK(missing.count() == 0);
 }
 
 TEST_CASE("missing pixels: boxes, and pixels that are taken in again") {
-    MissingPixels missing(shape), others(shape);
+    MissingPixels missing(recorded_shape), others(recorded_shape);
     CHECK(missing.box().end == Index3{0, 0, 0});
     missing.add(Index3{2, 3, 70});
     missing.add(Index3{4, 1, 5});
@@ -338,23 +340,23 @@ TEST_CASE("missing pixels: boxes, and pixels that are taken in again") {
 
 TEST_CASE("missing pixels: NaN and infinities are left out on request") {
     const Volume clean = recording(1.2, 100, false, 8);
-    Volume image(shape, PixelType::float32);
+    Volume image(recorded_shape, PixelType::float32);
     convert_pixels(clean.view(), image.view());
     const Box3 box{{2, 20, 30}, {7, 35, 50}};
     for (index_t z = box.begin.z; z < box.end.z; ++z)
         for (index_t y = box.begin.y; y < box.end.y; ++y)
             for (index_t x = box.begin.x; x < box.end.x; ++x)
                 image.view().at<float>(z, y, x) = std::numeric_limits<float>::quiet_NaN();
-    for (index_t y = 0; y < shape.y; ++y)
-        for (index_t x = 0; x < shape.x; ++x)
+    for (index_t y = 0; y < recorded_shape.y; ++y)
+        for (index_t x = 0; x < recorded_shape.x; ++x)
             image.view().at<float>(0, y, x) = std::numeric_limits<float>::infinity();
     image.view().at<float>(4, 60, 60) = -std::numeric_limits<float>::infinity();
-    const Array psf = gaussian_psf(1.2);
+    const Array psf = planar_gaussian(1.2);
     CHECK(missing_of(image, psf).count() == 0);
     MissingPixelOptions options;
     options.leave_out_nonfinite = true;
     const MissingPixels found = missing_of(image, psf, options);
-    CHECK(found.count() == element_count(box.shape()) + shape.y * shape.x + 1);
+    CHECK(found.count() == element_count(box.shape()) + recorded_shape.y * recorded_shape.x + 1);
     CHECK(found.contains(box.begin));
     CHECK(found.contains({4, 60, 60}));
     REQUIRE(found.findings.size() == 1);
@@ -362,7 +364,7 @@ TEST_CASE("missing pixels: NaN and infinities are left out on request") {
 }
 
 TEST_CASE("missing pixels: images that are not finite, small or constant have none") {
-    const Array psf = gaussian_psf(1);
+    const Array psf = planar_gaussian(1);
     for (const Shape3& small :
          {Shape3{1, 1, 1}, Shape3{1, 1, 40}, Shape3{2, 3, 4}, Shape3{5, 1, 9}}) {
         Volume image(small, PixelType::float32);
@@ -419,13 +421,14 @@ TEST_CASE("noise of photons is white, that of resampled and filtered images is n
     REQUIRE(noise);
     CHECK_FALSE(noise->is_filtered);
     CHECK(noise->gain == Approx(0.5).epsilon(0.2));
-    Volume shifted(shape, PixelType::float32), smoothed(shape, PixelType::float32);
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
+    Volume shifted(recorded_shape, PixelType::float32),
+        smoothed(recorded_shape, PixelType::float32);
+    for (index_t z = 0; z < recorded_shape.z; ++z)
+        for (index_t y = 0; y < recorded_shape.y; ++y)
+            for (index_t x = 0; x < recorded_shape.x; ++x) {
                 const auto at = [&](index_t i) {
                     return static_cast<float>(image.view().at<std::uint16_t>(
-                        z, y, std::clamp<index_t>(i, 0, shape.x - 1)));
+                        z, y, std::clamp<index_t>(i, 0, recorded_shape.x - 1)));
                 };
                 shifted.view().at<float>(z, y, x) = (at(x) + at(x + 1)) / 2;
                 smoothed.view().at<float>(z, y, x) = (at(x - 1) + at(x) + at(x + 1)) / 3;

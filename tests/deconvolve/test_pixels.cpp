@@ -13,32 +13,33 @@ using namespace convolume::testing;
 
 namespace {
 
-const Shape3 shape{6, 9, 8};
+const Shape3 small_shape{6, 9, 8};
 
 Array counts(const char* name, index_t low, index_t high) {
     Random random(test_seed(name));
-    return random.integers(shape, low, high);
+    return random.integers(small_shape, low, high);
 }
 
-const Array& psf() {
+const Array& small_psf() {
     static const Array gaussian = gaussian_psf({3, 3, 3}, {1, 1, 1}, {1, 1, 1});
     return gaussian;
 }
 
 Deconvolver deconvolver(const DeconvolveOptions& options = {}) {
-    return Deconvolver(shape, to_volume(psf(), PixelType::float64).view(), options, cpu_only());
+    return Deconvolver(small_shape, to_volume(small_psf(), PixelType::float64).view(), options,
+                       cpu_only());
 }
 
 }  // namespace
 
 TEST_CASE("deconvolve: images may have any real type and strides, and results may replace them") {
     const Array image = counts("types", 0, 100);
-    const Array want = deconvolved(image, psf(), {}).result;
+    const Array want = deconvolved(image, small_psf(), {}).result;
     Deconvolver engine = deconvolver();
     for (const PixelType type : {PixelType::uint8, PixelType::int16, PixelType::uint32,
                                  PixelType::float32, PixelType::float64}) {
         const Volume typed = to_volume(image, type);
-        Volume result(shape, PixelType::float32);
+        Volume result(small_shape, PixelType::float32);
         engine.execute(typed.view(), result.view());
         CHECK(to_array(result.view()).values == want.values);
     }
@@ -46,9 +47,9 @@ TEST_CASE("deconvolve: images may have any real type and strides, and results ma
     engine.execute(same.view(), same.view());
     CHECK(to_array(same.view()).values == want.values);
 
-    Volume wide({shape.z, shape.y, 2 * shape.x}, PixelType::float32);
+    Volume wide({small_shape.z, small_shape.y, 2 * small_shape.x}, PixelType::float32);
     ImageView every_other = wide.view();
-    every_other.shape = shape;
+    every_other.shape = small_shape;
     every_other.strides.x = 2;
     store(image, every_other);
     engine.execute(every_other, every_other);
@@ -57,15 +58,15 @@ TEST_CASE("deconvolve: images may have any real type and strides, and results ma
 
 TEST_CASE("deconvolve: integer results are rounded, and clamped values are counted") {
     const Array image = counts("rounding", 0, 255);
-    const Array want = deconvolved(image, psf(), {}).result;
+    const Array want = deconvolved(image, small_psf(), {}).result;
     index_t above = 0;
-    Array rounded(shape);
+    Array rounded(small_shape);
     for (std::size_t i = 0; i < want.values.size(); ++i) {
         above += want.values[i].real() > 255.5;
         rounded.values[i] = std::min(std::nearbyint(want.values[i].real()), 255.0);
     }
     CHECK(above > 0);
-    Volume result(shape, PixelType::uint8);
+    Volume result(small_shape, PixelType::uint8);
     Deconvolver engine = deconvolver();
     const DeconvolveReport report =
         engine.execute(to_volume(image, PixelType::uint8).view(), result.view());
@@ -83,26 +84,27 @@ TEST_CASE("deconvolve: negative pixels are read as zero and counted, except by w
     }
     DeconvolveOptions options;
     options.background = 0;
-    const Deconvolved got = deconvolved(image, psf(), options);
+    const Deconvolved got = deconvolved(image, small_psf(), options);
     CHECK(got.report.negative_pixels == 3);
-    CHECK(got.result.values == deconvolved(clipped, psf(), options).result.values);
+    CHECK(got.result.values == deconvolved(clipped, small_psf(), options).result.values);
 
     options.method = DeconvolveMethod::wiener;
-    const Deconvolved linear = deconvolved(image, psf(), options);
+    const Deconvolved linear = deconvolved(image, small_psf(), options);
     CHECK(linear.report.negative_pixels == 0);
-    CHECK(linear.result.values != deconvolved(clipped, psf(), options).result.values);
+    CHECK(linear.result.values != deconvolved(clipped, small_psf(), options).result.values);
 }
 
 TEST_CASE("deconvolve: negative samples of a PSF are clipped and counted") {
     const Array image = counts("negative PSF", 1, 30);
-    Array measured = psf();
+    Array measured = small_psf();
     measured(0, 0, 0) = -0.01;
     measured(2, 1, 2) = -0.02;
     Array clipped = measured;
     clipped(0, 0, 0) = clipped(2, 1, 2) = 0;
     CHECK(deconvolved(image, measured, {}).result.values ==
           deconvolved(image, clipped, {}).result.values);
-    const Deconvolver engine(shape, to_volume(measured, PixelType::float64).view(), {}, cpu_only());
+    const Deconvolver engine(small_shape, to_volume(measured, PixelType::float64).view(), {},
+                             cpu_only());
     CHECK(engine.negative_psf_samples() == 2);
     double sum = 0;
     for (const Complex& value : measured.values) sum += value.real();
@@ -233,11 +235,11 @@ TEST_CASE("deconvolve: a dark image stays dark, a single pixel works") {
                               DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
         DeconvolveOptions options;
         options.method = method;
-        const Array dark = deconvolved(Array({4, 4, 4}), psf(), options).result;
+        const Array dark = deconvolved(Array({4, 4, 4}), small_psf(), options).result;
         CHECK(dark.values == Array({4, 4, 4}).values);
         Array pixel({1, 1, 1});
         pixel.values[0] = 7;
-        const double value = deconvolved(pixel, psf(), options).result.values[0].real();
+        const double value = deconvolved(pixel, small_psf(), options).result.values[0].real();
         CHECK(std::isfinite(value));
         CHECK(value > 0);
     }

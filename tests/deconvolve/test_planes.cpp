@@ -17,7 +17,7 @@ using convolume::testing::test_seed;
 
 namespace {
 
-constexpr double poison = 1e30;
+constexpr double no_value = 1e30;
 using Samples = std::vector<double>;
 
 std::size_t at(index_t i) {
@@ -46,7 +46,7 @@ struct Slots {
     Samples values;
 
     Slots(const PairAxis& pair_axis, const Samples& kernel, index_t count)
-        : axis(pair_axis), taps(kernel), values(at(count), poison) {}
+        : axis(pair_axis), taps(kernel), values(at(count), no_value) {}
 
     double& operator[](index_t slot) { return values.at(at(slot)); }
 
@@ -126,7 +126,7 @@ struct WalkSlots : Slots {
                 axis.object_map(step.update, walk.of_update(step.update.begin), walk.ring()), true);
     }
     // Returns an updated sample, and poisons its slot.
-    double take(index_t o) { return std::exchange((*this)[walk.of_update(o)], poison); }
+    double take(index_t o) { return std::exchange((*this)[walk.of_update(o)], no_value); }
 };
 
 void check_equal(const Samples& got, const Samples& want) {
@@ -304,7 +304,7 @@ TEST_CASE("deconvolve: a chain of walks computes several iterations") {
                          << axis.shift << ", depth " << depth << ", iterations " << count);
         std::vector<WalkSlots> slots;
         for (const PlaneWalk& walk : walks) slots.emplace_back(axis, direct.taps, walk);
-        std::vector<Samples> estimates(at(count + 1), Samples(at(axis.object), poison));
+        std::vector<Samples> estimates(at(count + 1), Samples(at(axis.object), no_value));
         estimates.front() = direct.object;
         for (index_t s = 0; s < walks.back().steps(); ++s)
             for (index_t i = 0; i < count; ++i) {

@@ -19,16 +19,16 @@ using namespace convolume::testing;
 
 namespace {
 
-const Shape3 shape{8, 20, 22};
+const Shape3 divided_shape{8, 20, 22};
 
 struct Case {
-    Volume image = Volume(shape, PixelType::uint16);
+    Volume image = Volume(divided_shape, PixelType::uint16);
     Volume psf = to_volume(gaussian_psf({5, 7, 7}, {2, 3, 3}, {1, 1.4, 1.4}), PixelType::float32);
 
     Case() {
         Random random(test_seed("uncertainty"));
         std::uint16_t* pixel = image.elements<std::uint16_t>();
-        for (index_t i = 0; i < element_count(shape); ++i)
+        for (index_t i = 0; i < element_count(divided_shape); ++i)
             *pixel++ = static_cast<std::uint16_t>(
                 100 + 2 * poisson(random, 8 + 60 * std::pow(std::sin(0.03 * double(i % 440)), 8)));
     }
@@ -45,8 +45,8 @@ DeconvolveOptions options_with(int splits) {
 }
 
 struct Estimate {
-    Volume result = Volume(shape, PixelType::float32);
-    Volume deviation = Volume(shape, PixelType::float32);
+    Volume result = Volume(divided_shape, PixelType::float32);
+    Volume deviation = Volume(divided_shape, PixelType::float32);
     DeconvolveReport report;
     std::vector<Iteration> iterations;
     std::vector<double> progress;
@@ -62,14 +62,14 @@ Estimate estimate(const Case& of, const DeconvolveOptions& options, int threads 
     };
     ExecutionContext context;
     context.progress = [&](double fraction) { made.progress.push_back(fraction); };
-    made.report = Deconvolver(shape, of.psf.view(), options, cpu_only(threads))
+    made.report = Deconvolver(divided_shape, of.psf.view(), options, cpu_only(threads))
                       .execute(of.image.view(), made.result.view(), run, context);
     return made;
 }
 
 double largest_difference(const Volume& a, const Volume& b) {
     double most = 0;
-    for (index_t i = 0; i < element_count(shape); ++i)
+    for (index_t i = 0; i < element_count(divided_shape); ++i)
         most = std::max(most, std::abs(static_cast<double>(a.elements<float>()[i]) -
                                        static_cast<double>(b.elements<float>()[i])));
     return most;
@@ -84,11 +84,12 @@ TEST_CASE("uncertainty: it is the spread of halves that are divided and restored
 
     // The same by separate deconvolutions, of halves with twice their photons.
     const DeconvolveOptions options = options_with(0);
-    const Deconvolver restore(shape, of.psf.view(), options, cpu_only(1));
-    Volume want(shape, PixelType::float32);
+    const Deconvolver restore(divided_shape, of.psf.view(), options, cpu_only(1));
+    Volume want(divided_shape, PixelType::float32);
     for (int split = 0; split < splits; ++split) {
-        Volume halves[2] = {Volume(shape, PixelType::float32), Volume(shape, PixelType::float32)};
-        for (index_t i = 0; i < element_count(shape); ++i) {
+        Volume halves[2] = {Volume(divided_shape, PixelType::float32),
+                            Volume(divided_shape, PixelType::float32)};
+        for (index_t i = 0; i < element_count(divided_shape); ++i) {
             const auto purpose = static_cast<deconvolve::ThinningPurpose>(18 + split);
             deconvolve::PixelRandomBits bits(1, purpose, i);
             const auto value = static_cast<float>(of.image.elements<std::uint16_t>()[i]);
@@ -98,25 +99,25 @@ TEST_CASE("uncertainty: it is the spread of halves that are divided and restored
             halves[1].elements<float>()[i] = 2 * value - halves[0].elements<float>()[i];
         }
         for (Volume& half : halves) restore.execute(std::as_const(half).view(), half.view());
-        for (index_t i = 0; i < element_count(shape); ++i) {
+        for (index_t i = 0; i < element_count(divided_shape); ++i) {
             const float half =
                 (halves[0].elements<float>()[i] - halves[1].elements<float>()[i]) / 2;
             want.elements<float>()[i] += half * half / splits;
         }
     }
-    for (index_t i = 0; i < element_count(shape); ++i)
+    for (index_t i = 0; i < element_count(divided_shape); ++i)
         want.elements<float>()[i] = std::sqrt(want.elements<float>()[i]);
     CHECK(largest_difference(made.deviation, want) < 1e-3);
     const float* const deviations = made.deviation.elements<float>();
-    CHECK(*std::max_element(deviations, deviations + element_count(shape)) > 5);
+    CHECK(*std::max_element(deviations, deviations + element_count(divided_shape)) > 5);
 }
 
 TEST_CASE("uncertainty: the result is that of a run without it, and a seed makes it again") {
     const Case of;
     DeconvolveOptions options = options_with(4);
     const Estimate made = estimate(of, options);
-    Volume plain(shape, PixelType::float32);
-    Deconvolver(shape, of.psf.view(), options_with(0), cpu_only(1))
+    Volume plain(divided_shape, PixelType::float32);
+    Deconvolver(divided_shape, of.psf.view(), options_with(0), cpu_only(1))
         .execute(of.image.view(), plain.view());
     CHECK(largest_difference(made.result, plain) == 0);
     CHECK(largest_difference(made.deviation, estimate(of, options, 3).deviation) < 1e-3);
@@ -144,7 +145,7 @@ TEST_CASE("uncertainty: halves take as many iterations as the result, however th
         CHECK(of_result == made.report.iterations);
         CHECK(of_halves == 4 * made.report.iterations);
         const float* const deviations = made.deviation.elements<float>();
-        CHECK(*std::max_element(deviations, deviations + element_count(shape)) > 1);
+        CHECK(*std::max_element(deviations, deviations + element_count(divided_shape)) > 1);
     };
     DeconvolveOptions options = options_with(2);
     for (const DeconvolveMethod method :
@@ -179,8 +180,8 @@ TEST_CASE("uncertainty: plans contain its memory") {
     DeconvolveOptions options = options_with(2);
     options.coarse_start = 2;
     const index_t before = memory_use().current_bytes;
-    const Deconvolver engine(shape, of.psf.view(), options, cpu_only());
-    Volume result(shape, PixelType::float32), deviation(shape, PixelType::float32);
+    const Deconvolver engine(divided_shape, of.psf.view(), options, cpu_only());
+    Volume result(divided_shape, PixelType::float32), deviation(divided_shape, PixelType::float32);
     ViewSink sink(deviation.view());
     DeconvolveRun run;
     run.uncertainty = &sink;
@@ -188,29 +189,30 @@ TEST_CASE("uncertainty: plans contain its memory") {
     engine.execute(of.image.view(), result.view(), run);
     CHECK(memory_use().peak_bytes - before <= engine.plan().host_bytes);
     CHECK(engine.plan().splits == 2);
-    const auto problem = deconvolve::resolve_problem(shape, of.psf.view(), options);
+    const auto problem = deconvolve::resolve_problem(divided_shape, of.psf.view(), options);
     options.splits = 0;
     options.gain.reset();
-    const Deconvolver without(shape, of.psf.view(), options, cpu_only());
+    const Deconvolver without(divided_shape, of.psf.view(), options, cpu_only());
     CHECK(engine.plan().host_bytes ==
           without.plan().host_bytes + deconvolve::uncertainty_bytes(problem));
     options.splits = 2;
     CHECK(engine.plan().to_string().find("4 further runs") != std::string::npos);
     options.max_host_bytes = index_t{100} << 10;
-    CHECK_THROWS_AS(Deconvolver(shape, of.psf.view(), options, cpu_only()), OutOfMemory);
+    CHECK_THROWS_AS(Deconvolver(divided_shape, of.psf.view(), options, cpu_only()), OutOfMemory);
 }
 
 TEST_CASE("uncertainty: what does not fit is refused") {
     const Case of;
     for (const int splits : {-1, 1, 65})
         CHECK(contains(message_of<InvalidArgument>([&] {
-                           Deconvolver(shape, of.psf.view(), options_with(splits), cpu_only());
+                           Deconvolver(divided_shape, of.psf.view(), options_with(splits),
+                                       cpu_only());
                        }),
                        "from 2 to 64"));
-    Volume result(shape, PixelType::float32), deviation(shape, PixelType::uint16);
+    Volume result(divided_shape, PixelType::float32), deviation(divided_shape, PixelType::uint16);
     ViewSink whole(result.view()), integers(deviation.view());
     const auto message_for = [&](int splits, ImageSink& sink, const ImageView& to) {
-        const Deconvolver engine(shape, of.psf.view(), options_with(splits), cpu_only());
+        const Deconvolver engine(divided_shape, of.psf.view(), options_with(splits), cpu_only());
         DeconvolveRun run;
         run.uncertainty = &sink;
         return message_of<InvalidArgument>([&] { engine.execute(to, to, run); });

@@ -15,7 +15,7 @@ using namespace convolume::testing;
 
 namespace {
 
-const Shape3 shape{4, 96, 120};
+const Shape3 sloped_shape{4, 96, 120};
 
 double background_at(index_t y, index_t x) {
     return 100 + 0.4 * static_cast<double>(x) - 0.3 * static_cast<double>(y);
@@ -23,23 +23,24 @@ double background_at(index_t y, index_t x) {
 
 double mean_background() {
     double sum = 0;
-    for (index_t y = 0; y < shape.y; ++y)
-        for (index_t x = 0; x < shape.x; ++x) sum += background_at(y, x);
-    return sum / static_cast<double>(shape.y * shape.x);
+    for (index_t y = 0; y < sloped_shape.y; ++y)
+        for (index_t x = 0; x < sloped_shape.x; ++x) sum += background_at(y, x);
+    return sum / static_cast<double>(sloped_shape.y * sloped_shape.x);
 }
 
 // Counts of a background, and of bright squares. `covered` is the share of the columns, from the
 // left, in which the squares leave no gaps.
 Volume recording(const char* name, double covered = 0) {
     Random random(test_seed(name));
-    const Array noise = random.array(shape, false);
-    Volume image(shape, PixelType::float32);
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
+    const Array noise = random.array(sloped_shape, false);
+    Volume image(sloped_shape, PixelType::float32);
+    for (index_t z = 0; z < sloped_shape.z; ++z)
+        for (index_t y = 0; y < sloped_shape.y; ++y)
+            for (index_t x = 0; x < sloped_shape.x; ++x) {
                 const bool is_bright =
                     static_cast<double>(x) < covered * 120 || (y / 8 % 4 == 1 && x / 8 % 3 == 1);
-                const auto i = static_cast<std::size_t>((z * shape.y + y) * shape.x + x);
+                const auto i =
+                    static_cast<std::size_t>((z * sloped_shape.y + y) * sloped_shape.x + x);
                 const double deviate = noise.values[i].real();  // from -0.5 to 0.5
                 image.view().at<float>(z, y, x) =
                     static_cast<float>(background_at(y, x) + (is_bright ? 300 : 0) + 10 * deviate);
@@ -51,8 +52,8 @@ Volume recording(const char* name, double covered = 0) {
 double error_of(const deconvolve::BackgroundSlope& slope) {
     const double mean = mean_background();
     double most = 0;
-    for (index_t y = 0; y < shape.y; ++y)
-        for (index_t x = 0; x < shape.x; ++x) {
+    for (index_t y = 0; y < sloped_shape.y; ++y)
+        for (index_t x = 0; x < sloped_shape.x; ++x) {
             const double here = slope.at(static_cast<double>(y), static_cast<double>(x));
             most = std::max(most, std::abs(here - (background_at(y, x) - mean)));
         }
@@ -65,7 +66,7 @@ deconvolve::BackgroundSlope slope_of(const Volume& image,
     return deconvolve::find_background_slope(source, bounds, 1);
 }
 
-Volume psf() {
+Volume sloped_psf() {
     return to_volume(gaussian_psf({3, 5, 5}, {1, 1, 1}, {1, 2, 2}), PixelType::float32);
 }
 
@@ -102,27 +103,27 @@ TEST_CASE("deconvolve: missing and saturated pixels tell no background") {
 
 TEST_CASE("deconvolve: results under a varying background are those of the flat image") {
     const Volume image = recording("result");
-    Volume flat(shape, PixelType::float32), want(shape, PixelType::float32);
-    Volume got(shape, PixelType::float32);
+    Volume flat(sloped_shape, PixelType::float32), want(sloped_shape, PixelType::float32);
+    Volume got(sloped_shape, PixelType::float32);
     const deconvolve::BackgroundSlope slope = slope_of(image);
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x)
+    for (index_t z = 0; z < sloped_shape.z; ++z)
+        for (index_t y = 0; y < sloped_shape.y; ++y)
+            for (index_t x = 0; x < sloped_shape.x; ++x)
                 flat.view().at<float>(z, y, x) =
                     image.view().at<float>(z, y, x) -
                     static_cast<float>(slope.at(static_cast<double>(y), static_cast<double>(x)));
     DeconvolveOptions constant = options();
     constant.has_varying_background = false;
-    const Volume taps = psf();
-    const DeconvolveReport of_flat =
-        Deconvolver(shape, taps.view(), constant, cpu_only()).execute(flat.view(), want.view());
-    const Deconvolver varying(shape, taps.view(), options(), cpu_only());
+    const Volume taps = sloped_psf();
+    const DeconvolveReport of_flat = Deconvolver(sloped_shape, taps.view(), constant, cpu_only())
+                                         .execute(flat.view(), want.view());
+    const Deconvolver varying(sloped_shape, taps.view(), options(), cpu_only());
     const DeconvolveReport report = varying.execute(image.view(), got.view());
     CHECK(to_array(got.view()).values == to_array(want.view()).values);
     CHECK(report.background_range.value_or(0) == slope.range());
     CHECK(report.background == of_flat.background);
 
-    Volume same(shape, PixelType::float32);
+    Volume same(sloped_shape, PixelType::float32);
     convert_pixels(image.view(), same.view());
     varying.execute(same.view(), same.view());
     CHECK(to_array(same.view()).values == to_array(want.view()).values);
@@ -130,28 +131,30 @@ TEST_CASE("deconvolve: results under a varying background are those of the flat 
 
 TEST_CASE("deconvolve: saturated pixels are bounds under a background that varies") {
     Volume image = recording("saturated");
-    for (index_t i = 0; i < element_count(shape); ++i)
+    for (index_t i = 0; i < element_count(sloped_shape); ++i)
         image.elements<float>()[i] = std::min(image.elements<float>()[i], 400.0F);
     DeconvolveOptions saturated = options();
     saturated.saturation = 400;
-    Volume result(shape, PixelType::float32);
-    const DeconvolveReport report = Deconvolver(shape, psf().view(), saturated, cpu_only())
-                                        .execute(image.view(), result.view());
+    Volume result(sloped_shape, PixelType::float32);
+    const DeconvolveReport report =
+        Deconvolver(sloped_shape, sloped_psf().view(), saturated, cpu_only())
+            .execute(image.view(), result.view());
     const auto* const values = image.elements<float>();
-    CHECK(report.saturated_pixels == std::count(values, values + element_count(shape), 400.0F));
+    CHECK(report.saturated_pixels ==
+          std::count(values, values + element_count(sloped_shape), 400.0F));
     CHECK(report.saturated_pixels > 0);
 }
 
 TEST_CASE("deconvolve: what tells no background that varies is refused") {
-    const Volume taps = psf();
+    const Volume taps = sloped_psf();
     CHECK_THROWS_WITH(Deconvolver({4, 96, 60}, taps.view(), options(), cpu_only()),
                       ContainsSubstring("at least 64 pixels"));
     Volume wide({1, 41, 41}, PixelType::float32);
     std::fill_n(wide.elements<float>(), 41 * 41, 1.0F);
-    CHECK_THROWS_WITH(Deconvolver(shape, wide.view(), options(), cpu_only()),
+    CHECK_THROWS_WITH(Deconvolver(sloped_shape, wide.view(), options(), cpu_only()),
                       ContainsSubstring("haze"));
     DeconvolveOptions both = options();
     both.background = 100;
-    CHECK_THROWS_WITH(Deconvolver(shape, taps.view(), both, cpu_only()),
+    CHECK_THROWS_WITH(Deconvolver(sloped_shape, taps.view(), both, cpu_only()),
                       ContainsSubstring("also varies"));
 }

@@ -266,7 +266,7 @@ TEST_CASE("device deconvolve: images of uint16 are kept as uint16 on the GPU", "
     const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
     // The image has more pixels than a GPU converts to uint16 at once.
     Array recorded = bead_specimen(random, {20, 301, 220}, psf, center, 9, 60000, 500).recorded;
-    for (Complex& value : recorded.values) value = std::round(value.real());
+    for (auto& value : recorded.values) value = std::round(value.real());
     const Volume taps = to_volume(psf, PixelType::float64);
     DeconvolveOptions options;
     options.iterations = 4;

@@ -33,7 +33,7 @@ DeviceFilterBank make_device_bank(const BankCase& c) {
     return DeviceFilterBank(c.shape(), views, c.options, device);
 }
 
-gpu::DeviceMemory on_device(const void* data, index_t bytes) {
+gpu::DeviceMemory bytes_on_device(const void* data, index_t bytes) {
     gpu::DeviceMemory memory(0, bytes);
     copy_to_device(memory.data(), data, bytes);
     return memory;
@@ -48,7 +48,7 @@ void from_device(void* data, const gpu::DeviceMemory& memory, index_t bytes) {
 std::string device_defect(const BankCase& c, const DeviceFilterBank& bank) {
     if (bank.sample_type() != c.sample_type()) return "signals of another type";
     const Volume signals = signals_of(c, bank.sample_type());
-    const gpu::DeviceMemory source = on_device(signals.view().data, signals.bytes());
+    const gpu::DeviceMemory source = bytes_on_device(signals.view().data, signals.bytes());
     Volume results({c.shape().signals, bank.filters(), bank.result_samples()}, bank.result_type());
     const bool peaks = c.options.window.kind == WindowPost::Kind::peak;
     const index_t count = element_count(results.shape());
@@ -57,8 +57,8 @@ std::string device_defect(const BankCase& c, const DeviceFilterBank& bank) {
         poison(results.view());
         std::vector<index_t> positions(static_cast<std::size_t>(count), -12345);
         const index_t positions_bytes = count * static_cast<index_t>(sizeof(index_t));
-        const gpu::DeviceMemory target = on_device(results.view().data, results.bytes());
-        const gpu::DeviceMemory places = on_device(positions.data(), positions_bytes);
+        const gpu::DeviceMemory target = bytes_on_device(results.view().data, results.bytes());
+        const gpu::DeviceMemory places = bytes_on_device(positions.data(), positions_bytes);
         bank.execute(source.data(), target.data(),
                      peaks ? reinterpret_cast<index_t*>(places.data()) : nullptr,
                      static_cast<cudaStream_t>(stream));
@@ -169,7 +169,7 @@ TEST_CASE("device filter bank: the position of a peak counts samples as the call
         CHECK(bank.range() == SampleRange{0, 1002});
         CHECK(bank.device_bytes() > 0);
         CHECK(bank.plan().method == method);
-        const gpu::DeviceMemory source = on_device(signal.data(), samples * 4);
+        const gpu::DeviceMemory source = bytes_on_device(signal.data(), samples * 4);
         const gpu::DeviceMemory target(0, 2 * 4), places(0, 2 * 8);
         bank.execute(source.data(), target.data(), reinterpret_cast<index_t*>(places.data()));
         REQUIRE(cudaDeviceSynchronize() == cudaSuccess);

@@ -38,7 +38,7 @@ struct SynthesisCase {
     }
 };
 
-SynthesisCase random_case(Random& random) {
+SynthesisCase random_synthesis(Random& random) {
     SynthesisCase c;
     ChannelizerOptions& options = c.options;
     options.channels = random.chance(0.2) ? random.pick<index_t>({256, 300, 512, 1000, 1024})
@@ -193,7 +193,7 @@ TEST_CASE("device synthesizer: every number of channels, step, type and batch ag
     const std::uint64_t seed = test_seed("synthesis on device memory");
     for (std::uint64_t number = 0; number < case_count(150); ++number) {
         Random random(seed, number);
-        const SynthesisCase c = random_case(random);
+        const SynthesisCase c = random_synthesis(random);
         INFO("case " << number << ": " << c.describe());
         const DeviceSynthesizer synthesizer(c.options, c.frames, c.device());
         const Volume frames = random_frames(c, synthesizer.plan(), random);
@@ -209,7 +209,7 @@ TEST_CASE("device synthesizer: samples have the same bits whatever the size of p
     const std::uint64_t seed = test_seed("parts of a synthesis");
     for (std::uint64_t number = 0; number < case_count(40); ++number) {
         Random random(seed, number);
-        SynthesisCase c = random_case(random);
+        SynthesisCase c = random_synthesis(random);
         c.frames = random.integer(100, 800);
         const ChannelProblem problem = resolve_channels(c.options, c.type);
         const index_t samples =

@@ -28,7 +28,7 @@ gpu::Workspace& workspace_of(const WorkspaceOf& owner) {
 }
 
 // Waits for the device, and fills the workspace with NaN.
-void poison(const WorkspaceOf& owner) {
+void poison_workspace(const WorkspaceOf& owner) {
     gpu::Workspace& workspace = workspace_of(owner);
     gpu::check(cudaDeviceSynchronize(), "working on the GPU");
     gpu::check(cudaMemset(workspace.data(), 0xFF, static_cast<std::size_t>(workspace.bytes())),
@@ -138,9 +138,9 @@ TEST_CASE("shared workspace: convolver and deconvolver give the results of each 
                 }
                 REQUIRE(&workspace_of(&*convolver) == &workspace_of(&*deconvolver));
                 for (int repeat = 0; repeat < 2; ++repeat) {
-                    poison(&*convolver);
+                    poison_workspace(&*convolver);
                     CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
-                    poison(&*convolver);
+                    poison_workspace(&*convolver);
                     CHECK(setup.convolved(*convolver).values == convolved.values);
                     CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
                 }
@@ -215,7 +215,7 @@ TEST_CASE("shared workspace: a convolver may run between iterations", "[gpu]") {
                      convolved.values;
             // Changes the workspace without use(): the deconvolver must notice the convolver's
             // execution.
-            poison(&convolver);
+            poison_workspace(&convolver);
         };
         DeconvolveRun run;
         run.on_iteration = [&](const Iteration&, const EstimateReader&) { disturb(); };

@@ -16,8 +16,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 EngineList gpus(std::optional<index_t> limit = {}, TransferGate gate = TransferGate::automatic) {
     GpuOptions options;
     options.memory_limit_bytes = limit;

@@ -18,8 +18,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 EngineList engines_on(const std::vector<int>& devices, std::optional<index_t> limit = {},
                       TransferGate gate = TransferGate::per_link) {
     GpuOptions options;
@@ -36,8 +34,8 @@ EngineList joined_on(const std::vector<int>& devices, std::optional<index_t> lim
     return {engines.front()->join(engines)};
 }
 
-void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
-                 std::uint64_t cases) {
+void check_host_sweep(const char* name, const std::vector<std::vector<int>>& devices,
+                      std::uint64_t cases) {
     const std::uint64_t seed = test_seed(name);
     int failures = 0;
     for (std::uint64_t number = 0; number < case_count(cases) && failures < 5; ++number) {
@@ -62,7 +60,7 @@ void check_sweep(const char* name, const std::vector<std::vector<int>>& devices,
 }
 
 /// Compares with one GPU for large images, whose plans take long.
-void check_against_one_gpu(const std::vector<int>& devices, std::uint64_t cases) {
+void check_host_against_one_gpu(const std::vector<int>& devices, std::uint64_t cases) {
     const std::uint64_t seed = test_seed("host images over GPUs, and one GPU");
     for (std::uint64_t number = 0; number < std::min(case_count(cases), cases); ++number) {
         Random random(seed, number);
@@ -207,7 +205,7 @@ TEST_CASE("spread layouts: devices divide planes and columns evenly, and bytes f
 TEST_CASE("spread host images: every operation, mode, boundary and type agrees with the oracle",
           "[gpu]") {
     NEEDS_GPU();
-    check_sweep("host images over one GPU", {{0, 0}, {0, 0, 0}}, 400);
+    check_host_sweep("host images over one GPU", {{0, 0}, {0, 0, 0}}, 400);
 }
 
 TEST_CASE("spread host images: several GPUs agree with the oracle", "[gpu]") {
@@ -216,12 +214,12 @@ TEST_CASE("spread host images: several GPUs agree with the oracle", "[gpu]") {
     std::vector<int> all;
     for (int device = 0; device < gpu::device_count(); ++device) all.push_back(device);
     if (all.size() > 2 && gpu::why_no_peer_memory(all).empty()) devices.push_back(all);
-    check_sweep("host images over GPUs", devices, 600);
+    check_host_sweep("host images over GPUs", devices, 600);
 }
 
 TEST_CASE("spread host images: results equal those of one GPU", "[gpu]") {
     NEEDS_TWO_GPUS();
-    check_against_one_gpu({0, 1}, 8);
+    check_host_against_one_gpu({0, 1}, 8);
 }
 
 TEST_CASE("spread host images: a stop or a failed transfer ends an execution, not the plan",

@@ -12,7 +12,7 @@
 
 namespace convolume::testing {
 
-inline constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 inline constexpr PsfModel models[] = {PsfModel::gaussian, PsfModel::born_wolf,
                                       PsfModel::gibson_lanni, PsfModel::vectorial};
 

@@ -16,10 +16,10 @@
 #include "tests/support/volumes.hpp"
 
 using namespace convolume;
+using std::numbers::pi;
 
 namespace {
 
-constexpr double pi = std::numbers::pi;
 constexpr PhantomKind kinds[] = {PhantomKind::beads, PhantomKind::filaments, PhantomKind::shells,
                                  PhantomKind::cells, PhantomKind::mixed};
 

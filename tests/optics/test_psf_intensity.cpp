@@ -19,10 +19,9 @@
 #include "tests/catch.hpp"
 
 using namespace convolume;
+using std::numbers::pi;
 
 namespace {
-
-constexpr double pi = std::numbers::pi;
 
 bool near(double found, double expected, double tolerance) {
     return std::abs(found - expected) <= tolerance;

@@ -10,16 +10,16 @@
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "tests/catch.hpp"
+#include "tests/optics/direct_psf.hpp"
 #include "tests/support/volumes.hpp"
 
 using namespace convolume;
+using namespace convolume::testing;
 
 namespace {
 
 constexpr Modality modalities[] = {Modality::widefield, Modality::confocal, Modality::light_sheet,
                                    Modality::two_photon};
-constexpr PsfModel models[] = {PsfModel::gaussian, PsfModel::born_wolf, PsfModel::gibson_lanni,
-                               PsfModel::vectorial};
 
 PsfOptions small(PsfModel model, Modality modality = Modality::widefield) {
     PsfOptions options;

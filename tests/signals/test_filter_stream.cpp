@@ -20,9 +20,9 @@ using namespace convolume::testing;
 
 namespace {
 
-class MemorySource : public SignalSource {
+class HeldSignals : public SignalSource {
   public:
-    explicit MemorySource(const Volume& signals) : signals_(signals) {}
+    explicit HeldSignals(const Volume& signals) : signals_(signals) {}
     PixelType type() const override { return signals_.type(); }
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         if (begin < 0 || count < 1 || begin + count > signals_.shape().x)
@@ -99,7 +99,7 @@ TEST_CASE("streaming gives the results of arrays in memory, and stays within its
                                : c.complex_data   ? PixelType::complex64
                                                   : PixelType::float32;
         const Volume signals = signals_of(c, type);
-        MemorySource source(signals);
+        HeldSignals source(signals);
         const index_t before = memory_use().current_bytes;
         const FilterBank bank = make_bank(c, cpu_filter_engines(1));
         MemorySink sink(bank);
@@ -131,10 +131,10 @@ TEST_CASE("streaming gives the results of arrays in memory, and stays within its
 namespace {
 
 /// A source that does not tell the length of its signal.
-class EndlessSource : public MemorySource {
+class EndlessSource : public HeldSignals {
   public:
     explicit EndlessSource(const Volume& signal)
-        : MemorySource(signal), samples_(signal.shape().x) {}
+        : HeldSignals(signal), samples_(signal.shape().x) {}
     index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
         if (begin < next_) throw InternalError("samples were asked for again");
         const index_t available = std::min(count, samples_ - begin);
@@ -177,7 +177,7 @@ TEST_CASE("a stop ends the writing between two results of a chunk") {
     cpu.device = EngineChoice::Device::cpu;
     const FilterBank bank({1, 500}, {taps.view()}, {}, cpu);
     const Volume signal({1, 1, 500}, PixelType::float32);
-    MemorySource source(signal);
+    HeldSignals source(signal);
     MemorySink sink(bank);
     std::stop_source stop;
     sink.before_write = [&] { stop.request_stop(); };
@@ -239,7 +239,7 @@ TEST_CASE("a limit that is too small for any plan is an error before data are re
     c.options.max_host_bytes = 1000;
     const FilterBank bank = make_bank(c);
     const Volume signals = signals_of(c, PixelType::float32);
-    MemorySource source(signals);
+    HeldSignals source(signals);
     MemorySink sink(bank);
     const std::string text = message_of<OutOfMemory>([&] { bank.execute(source, sink); });
     INFO(text);
@@ -256,7 +256,7 @@ TEST_CASE("an error of a source or sink is thrown once, and a stop ends the stre
     const FilterBank bank = make_bank(c, cpu_filter_engines(1));
     const Volume signals = signals_of(c, PixelType::float32);
     for (const index_t at : {0, 1, 3}) {
-        MemorySource source(signals);
+        HeldSignals source(signals);
         MemorySink sink(bank);
         source.fail_at = at;
         CHECK(message_of<IoError>([&] { bank.execute(source, sink); }) == "the disk is gone");
@@ -265,7 +265,7 @@ TEST_CASE("an error of a source or sink is thrown once, and a stop ends the stre
         sink.fail_at = at;
         CHECK(message_of<IoError>([&] { bank.execute(source, sink); }) == "the disk is full");
     }
-    MemorySource source(signals);
+    HeldSignals source(signals);
     MemorySink sink(bank);
     std::stop_source stop;
     ExecutionContext context;
@@ -293,7 +293,7 @@ TEST_CASE("streams with NaN are refused, repaired or passed on") {
                 c.options.nan = policy;
                 c.options.method = FilterMethod::direct;
                 const FilterBank bank = make_bank(c);
-                MemorySource source(signals);
+                HeldSignals source(signals);
                 MemorySink sink(bank);
                 const ExecutionReport report =
                     streamed ? bank.execute(source, sink)
@@ -331,7 +331,7 @@ TEST_CASE("non-finite samples of batches are counted and named wherever they lie
                 options.nan = policy;
                 const FilterBank bank = FilterBankFactory::make({3, count}, {one.view()}, options,
                                                                 cpu_filter_engines(1));
-                MemorySource source(signals);
+                HeldSignals source(signals);
                 MemorySink sink(bank);
                 return (streamed ? bank.execute(source, sink)
                                  : bank.execute(signals.view(), sink.results.view()))
@@ -367,7 +367,7 @@ TEST_CASE("peaks of windows longer than a chunk are found, also in streams with 
         const FilterBank bank =
             FilterBankFactory::make({1, count}, {one.view()}, options, cpu_filter_engines(1));
         REQUIRE(bank.plan().chunk < window / 2);
-        MemorySource source(signal);
+        HeldSignals source(signal);
         MemorySink sink(bank);
         bank.execute(source, sink);
         const float* const peaks = sink.results.elements<float>();
@@ -393,7 +393,7 @@ TEST_CASE("a function with a halo gives the same results in memory and in chunks
     const FilterBank bank = make_bank(c, cpu_filter_engines(1));
     CHECK(bank.plan().chunk < 60000);
     const Volume signals = signals_of(c, PixelType::float64);
-    MemorySource source(signals);
+    HeldSignals source(signals);
     MemorySink sink(bank), in_memory(bank);
     bank.execute(source, sink);
     bank.execute(signals.view(), in_memory.results.view());

@@ -12,6 +12,9 @@ namespace convolume::testing {
 
 using Complex = std::complex<double>;
 
+/// Bytes of a MiB.
+inline constexpr index_t mib = index_t{1} << 20;
+
 struct Array {
     Shape3 shape;
     std::vector<Complex> values;

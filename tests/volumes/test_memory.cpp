@@ -11,8 +11,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 /// Peak bytes of constructing a convolver and executing it twice, beyond image and output.
 struct MeasuredPeak {
     index_t peak;

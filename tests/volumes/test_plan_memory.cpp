@@ -15,7 +15,7 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t kib = 1024, mib = kib * kib;
+constexpr index_t kib = 1024;
 
 EngineList one_engine(bool is_gpu, index_t limit) {
     return {std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"engine", is_gpu, limit})};

@@ -17,8 +17,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 /// Links between emulated GPUs.
 struct Links {
     double bytes_per_s = 1e11;

@@ -15,8 +15,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 ConvolutionProblem random_problem(Random& random) {
     ConvolutionProblem problem;
     problem.boundary =

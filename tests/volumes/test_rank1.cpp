@@ -37,7 +37,7 @@ Plan plan_of(const ConvolverCase& c, PixelType kernel_type, const EngineList& en
     return ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines).plan();
 }
 
-void check(const ConvolverCase& c, const EngineList& engines) {
+void check_rank1(const ConvolverCase& c, const EngineList& engines) {
     const std::string wrong = defect(c, engines);
     INFO(c.describe() << "\n" << wrong);
     CHECK(wrong.empty());
@@ -65,7 +65,7 @@ TEST_CASE("Gaussians are recognized in both precisions and agree with the oracle
                         const Plan plan = plan_of(c, type, engines);
                         INFO(c.describe());
                         CHECK(plan.rank1_kernel);
-                        check(c, engines);
+                        check_rank1(c, engines);
                     }
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a large Gaussian is planned as separable passes") {
     small.kernel = derivative;
     for (const Method method : {Method::automatic, Method::direct, Method::in_core}) {
         small.options.method = method;
-        check(small, engines);
+        check_rank1(small, engines);
     }
 }
 
@@ -117,7 +117,8 @@ TEST_CASE("kernels near rank 1 are not mistaken for rank 1") {
             c.options.precision = precision;
             c.options.method = Method::direct;
             INFO(to_string(precision) << ", disturbed as " << where);
-            check(c, engines);  // results are accurate, whether or not the kernel counts as rank 1
+            check_rank1(
+                c, engines);  // results are accurate, whether or not the kernel counts as rank 1
         }
     }
     ConvolverCase c = make_case(random, {8, 9, 10}, {5, 5, 5});
@@ -137,7 +138,7 @@ TEST_CASE("separable sums are equal for all threads, tiles and memory limits") {
             c.kernel = gaussian(kernel, 2);
             c.options.precision = precision;
             c.options.method = Method::direct;
-            if (element_count(kernel) < 100) check(c, cpu_engines());
+            if (element_count(kernel) < 100) check_rank1(c, cpu_engines());
             EngineChoice choice;
             choice.device = EngineChoice::Device::cpu;
             choice.threads = 1;
@@ -157,6 +158,6 @@ TEST_CASE("separable sums divide rows that exceed the cache") {
         ConvolverCase c = make_case(random, image, kernel);
         c.kernel = gaussian(kernel, 2);
         c.options.method = Method::direct;
-        check(c, cpu_engines());
+        check_rank1(c, cpu_engines());
     }
 }

@@ -21,7 +21,7 @@ using namespace convolume::testing;
 
 namespace {
 
-Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
+Convolver convolver_for(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type());
     return ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
                                   c.output_type());
@@ -89,13 +89,13 @@ TEST_CASE("a replaced kernel gives the bits of a new convolver") {
                 first.options.boundary = {kind, kind == BoundaryKind::constant ? 2.5 : 0};
                 const ConvolverCase second = with_other_kernel(first, random);
                 INFO(second.describe());
-                Convolver convolver = convolver_of(first, engines);
+                Convolver convolver = convolver_for(first, engines);
                 CHECK(defect(first, convolver) == "");
                 const std::string plan = convolver.plan().to_json();
                 replace(convolver, second);
                 CHECK(convolver.plan().to_json() == plan);
                 CHECK(defect(second, convolver) == "");
-                const Convolver made = convolver_of(second, engines);
+                const Convolver made = convolver_for(second, engines);
                 CHECK(convolver.kernel_sum() == made.kernel_sum());
                 CHECK(same_bits(result_of(second, convolver), result_of(second, made)));
             }
@@ -107,11 +107,11 @@ TEST_CASE("kernels that become a product of three, and cease to be one, are plan
     ConvolverCase general = make_case(random, {12, 14, 16}, {5, 5, 5});
     general.options.method = Method::direct;
     const ConvolverCase box = with_ones(general);
-    Convolver convolver = convolver_of(box, engines);
+    Convolver convolver = convolver_for(box, engines);
     REQUIRE(convolver.plan().chosen.algorithm == Algorithm::separable);
     for (const ConvolverCase& c : {general, box, general}) {
         replace(convolver, c);
-        const Convolver made = convolver_of(c, engines);
+        const Convolver made = convolver_for(c, engines);
         CHECK(convolver.plan().chosen.algorithm == made.plan().chosen.algorithm);
         CHECK(same_bits(result_of(c, convolver), result_of(c, made)));
         CHECK(defect(c, convolver) == "");
@@ -128,9 +128,9 @@ TEST_CASE("the weights of missing samples are those of the new kernel") {
     second.kernel.values[5] = 4;
     Volume image = to_volume(first.image, PixelType::float32);
     image.elements<float>()[100] = std::numeric_limits<float>::quiet_NaN();
-    Convolver convolver = convolver_of(first, cpu_engines(1));
+    Convolver convolver = convolver_for(first, cpu_engines(1));
     replace(convolver, second);
-    const Convolver made = convolver_of(second, cpu_engines(1));
+    const Convolver made = convolver_for(second, cpu_engines(1));
     Volume found(image.shape(), PixelType::float32), expected(image.shape(), PixelType::float32);
     convolver.execute(image.view(), found.view());
     made.execute(image.view(), expected.view());
@@ -142,7 +142,7 @@ TEST_CASE("other extents, types and centers are refused, and the kernel stays") 
     ConvolverCase c = make_case(random, {8, 9, 10}, {3, 3, 3});
     c.options.center = {KernelCenter::Kind::peak};
     c.kernel.values[13] = 10;
-    Convolver convolver = convolver_of(c, cpu_engines(1));
+    Convolver convolver = convolver_for(c, cpu_engines(1));
     const auto refused = [&](const Volume& kernel) {
         return message_of<InvalidArgument>([&] { convolver.replace_kernel(kernel.view()); });
     };
@@ -165,9 +165,9 @@ TEST_CASE("executions of other threads have one kernel or the other, and a GPU h
         ConvolverCase first = make_case(random, {8, 9, 10}, {3, 3, 4});
         first.options.method = Method::in_core;
         const ConvolverCase second = with_other_kernel(first, random);
-        Convolver convolver = convolver_of(first, engines);
+        Convolver convolver = convolver_for(first, engines);
         const Volume of_first = result_of(first, convolver);
-        const Volume of_second = result_of(first, convolver_of(second, engines));
+        const Volume of_second = result_of(first, convolver_for(second, engines));
         std::atomic<int> wrong{0}, executions{0};
         std::atomic<bool> ended{false};
         {

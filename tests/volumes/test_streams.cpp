@@ -14,8 +14,6 @@ using namespace convolume::testing;
 
 namespace {
 
-constexpr index_t mib = index_t{1} << 20;
-
 Volume ramp(const Shape3& shape, PixelType type, index_t period) {
     Volume volume(shape, type);
     Volume floats(shape, PixelType::float32);

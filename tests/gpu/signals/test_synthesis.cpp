@@ -22,7 +22,7 @@ struct SynthesisCase {
 
 constexpr index_t signals = 2;
 
-std::size_t at(index_t i) {
+std::size_t element(index_t i) {
     return static_cast<std::size_t>(i);
 }
 
@@ -62,7 +62,7 @@ class Synthesis {
             const auto from = rows_.begin() + (s * case_.rows + first) * row_;
             rows.insert(rows.end(), from, from + in_memory * row_);
         }
-        std::vector<Sample> got(at(signals * case_.end + 1), not_a_number());
+        std::vector<Sample> got(element(signals * case_.end + 1), not_a_number());
         SynthesisJob<Real> job;
         job.rows = rows.data();
         job.row = row_;
@@ -97,9 +97,9 @@ class Synthesis {
         for (index_t n = 0; n < case_.rows; ++n) {
             const index_t l = case_.first + n * case_.step - t;
             if (l >= 0 && l < static_cast<index_t>(taps_.size()))
-                sum += static_cast<double>(taps_[at(l)]) *
+                sum += static_cast<double>(taps_[element(l)]) *
                        std::complex<double>(
-                           rows_[at((signal * case_.rows + n) * row_ + t % case_.channels)]);
+                           rows_[element((signal * case_.rows + n) * row_ + t % case_.channels)]);
         }
         return sum;
     }
@@ -110,7 +110,7 @@ class Synthesis {
         for (index_t s = 0; s < signals; ++s) {
             Difference difference;
             for (index_t t = 0; t < case_.end; ++t) {
-                const Sample sample = got[at(s * case_.end + t)];
+                const Sample sample = got[element(s * case_.end + t)];
                 if (t < case_.begin) {
                     REQUIRE(sample != sample);
                     continue;
@@ -134,7 +134,7 @@ class Synthesis {
         const auto part = run(begin, end, first_row_from(begin), first_row_from(end - 1 + taps));
         for (index_t s = 0; s < signals; ++s)
             for (index_t t = begin; t < end; ++t)
-                REQUIRE(part[at(s * case_.end + t)] == whole[at(s * case_.end + t)]);
+                REQUIRE(part[element(s * case_.end + t)] == whole[element(s * case_.end + t)]);
     }
 
   private:
@@ -202,7 +202,7 @@ void check_late_samples(const SynthesisCase& c) {
     const Synthesis<Sample> synthesis(c);
     const auto early = synthesis.run(c.begin, c.end, 0, c.rows);
     const auto late = synthesis.run(c.begin, c.end, 0, c.rows, index_t{1} << 27);
-    for (index_t t = c.begin; t < c.end; ++t) REQUIRE(early[at(t)] == late[at(t)]);
+    for (index_t t = c.begin; t < c.end; ++t) REQUIRE(early[element(t)] == late[element(t)]);
 }
 
 template <class Real>
@@ -219,9 +219,9 @@ void check_copies(int channels) {
                 [&](const HostBlock& block) { copy_frames<Real>(HostSegmentBlock(block), job); });
     for (index_t n = 0; n < frames; ++n)
         for (index_t m = 0; m < stored; ++m) {
-            const std::complex<Real> value = source[at(n * stored + m)];
+            const std::complex<Real> value = source[element(n * stored + m)];
             const bool is_real = m == 0 || 2 * m == channels;
-            REQUIRE(copies[at(n * stored + m)] == (is_real ? value.real() : value));
+            REQUIRE(copies[element(n * stored + m)] == (is_real ? value.real() : value));
         }
     CHECK(copies.back() != copies.back());
 }
@@ -253,11 +253,11 @@ TEST_CASE("samples of numbers beyond 32 bits are those of smaller numbers") {
 TEST_CASE("samples before the frames and after them are zero") {
     const SynthesisCase c{8, 6, 3, index_t{1} << 60, 10, 0, 300};
     const Synthesis<std::complex<float>> early(c);
-    for (index_t t = 0; t < c.end; ++t) CHECK(early.run(0, c.end, 0, c.rows)[at(t)] == 0.0F);
+    for (index_t t = 0; t < c.end; ++t) CHECK(early.run(0, c.end, 0, c.rows)[element(t)] == 0.0F);
     const Synthesis<double> late({8, 6, 3, 0, 10, 40, 300});
     const auto samples = late.run(40, 300, 0, 10);
     CHECK(samples[54] != 0);
-    for (index_t t = 55; t < c.end; ++t) CHECK(samples[at(t)] == 0);
+    for (index_t t = 55; t < c.end; ++t) CHECK(samples[element(t)] == 0);
 }
 TEST_CASE("a CUDA kernel copies frames of real signals") {
     check_copies<float>(64);
