@@ -80,22 +80,41 @@ Prediction LightDivision::run(double share) {
     return best;
 }
 
+// Adds up sum(first, end) of the pixels of each row, in the order of rows.
+template <class Sum>
+SumPair LightDivision::sum_of_rows(const Sum& sum) const {
+    const Shape3 shape = light_.shape();
+    std::vector<SumPair> rows(static_cast<std::size_t>(shape.z * shape.y));
+    parallel_for(shape.z * shape.y, threads_, [&](index_t row, int) {
+        rows[static_cast<std::size_t>(row)] = sum(row * shape.x, (row + 1) * shape.x);
+    });
+    SumPair total;
+    for (const SumPair& row : rows) total += row;
+    return total;
+}
+
 // Solves Σ (y / (light + b) - 1) = 0. Newton's steps from below the zero of this convex
 // function approach it without passing it.
 double LightDivision::most_likely_background(double b) const {
     const float* const light = light_.elements<float>();
+    const float* const counts = counts_.data();
     for (int round = 0; round < 20; ++round) {
-        double excess = 0, slope = 0;
-        for (std::size_t i = 0; i < counts_.size(); ++i) {
-            if (counts_[i] < 0) continue;
-            const double model = std::max(static_cast<double>(light[i]) + b, least_model());
-            const double ratio = static_cast<double>(counts_[i]) / model;
-            excess += ratio - 1;
-            slope += ratio / model;
-        }
-        if (!(slope > 0)) break;
-        const double next = std::clamp(b + excess / slope, 0.0, mean_);
-        const bool is_near = std::abs(next - b) <= least_model();
+        const double least = least_model();
+        const SumPair sums = sum_of_rows([&](index_t first, index_t end) {
+            double excess = 0, slope = 0;
+#pragma omp simd reduction(+ : excess, slope)
+            for (index_t i = first; i < end; ++i) {
+                const double is_compared = counts[i] >= 0 ? 1 : 0;
+                const double model = std::max(static_cast<double>(light[i]) + b, least);
+                const double ratio = is_compared * static_cast<double>(counts[i]) / model;
+                excess += ratio - is_compared;
+                slope += ratio / model;
+            }
+            return SumPair{excess, slope};
+        });
+        if (!(sums.second > 0)) break;
+        const double next = std::clamp(b + sums.first / sums.second, 0.0, mean_);
+        const bool is_near = std::abs(next - b) <= least;
         b = next;
         if (is_near) break;
     }
@@ -107,23 +126,35 @@ Prediction LightDivision::prediction(double background) const {
     result.background = background;
     result.errors.resize(counts_.size());
     const float* const light = light_.elements<float>();
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-        if (counts_[i] < 0) continue;
-        const double model = std::max(static_cast<double>(light[i]) + background, least_model());
-        const double error = model - static_cast<double>(others_[i]) * std::log(model);
-        result.errors[i] = static_cast<float>(error);
-        result.error += error;
-    }
+    const SumPair sums = sum_of_rows([&](index_t first, index_t end) {
+        double all = 0;
+        for (index_t k = first; k < end; ++k) {
+            const auto i = static_cast<std::size_t>(k);
+            if (counts_[i] < 0) continue;
+            const double model =
+                std::max(static_cast<double>(light[i]) + background, least_model());
+            const double error = model - static_cast<double>(others_[i]) * std::log(model);
+            result.errors[i] = static_cast<float>(error);
+            all += error;
+        }
+        return SumPair{all, 0};
+    });
+    result.error = sums.first;
     return result;
 }
 
 // Replaces the light by the ratios of counts to their model.
 void LightDivision::compare(double background) {
     float* const light = light_.elements<float>();
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-        const double model = std::max(static_cast<double>(light[i]) + background, least_model());
-        light[i] = counts_[i] < 0 ? 0 : static_cast<float>(static_cast<double>(counts_[i]) / model);
-    }
+    const float* const counts = counts_.data();
+    const double least = least_model();
+    parallel_ranges(element_count(light_.shape()), threads_, [&](index_t i, index_t end, int) {
+        for (; i < end; ++i) {
+            const double model = std::max(static_cast<double>(light[i]) + background, least);
+            light[i] =
+                counts[i] < 0 ? 0 : static_cast<float>(static_cast<double>(counts[i]) / model);
+        }
+    });
 }
 
 // Takes the step from the point, and returns the factor of the next extrapolation.

@@ -43,6 +43,8 @@ class LightDivision {
 
   private:
     double least_model() const { return 1e-6 * mean_; }
+    template <class Sum>
+    SumPair sum_of_rows(const Sum& sum) const;
     double most_likely_background(double b) const;
     Prediction prediction(double background) const;
     void compare(double background);
