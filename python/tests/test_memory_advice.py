@@ -20,7 +20,7 @@ def advised_limit(sentence):
 
 def random_deconvolver(rng):
     """Returns a function that plans a random deconvolution with a limit, and the shape of its images."""
-    shape = tuple(int(n) for n in rng.integers(1, (33, 97, 97)))
+    shape = tuple(int(n) for n in rng.integers(1, (25, 65, 65)))
     psf = rng.random([min(2 * n - 1, int(k)) for n, k in zip(shape, rng.integers(1, (16, 32, 32)))]) + 0.01
     options = {"method": str(rng.choice(["rl", "rl-tv", "shb", "wb", "gc", "nnls", "wiener"])), "device": "cpu"}
     if options["method"] in ("rl", "rl-tv"):
@@ -35,7 +35,7 @@ def random_deconvolver(rng):
 
 
 def random_convolver(rng):
-    shape = tuple(int(n) for n in rng.integers(1, (33, 97, 97)))
+    shape = tuple(int(n) for n in rng.integers(1, (25, 65, 65)))
     kernel = rng.random(tuple(int(n) for n in rng.integers(1, (16, 32, 32))))
     mode = str(rng.choice(["same", "full"]))
     return (lambda limit: convolume.Convolver(shape, kernel, mode=mode, max_host_mem=limit, device="cpu")), shape
