@@ -79,12 +79,12 @@ class DirectDisc {
         }
     };
     static double disc_mean(const Table& table, double r, double radius) {
-        constexpr int rings = 24, angles = 48;
+        constexpr int rings = 24, angles = 24;  // of one half, which mirrors the other one
         double mean = 0;
         for (int i = 0; i <= rings; ++i) {
             const double t = radius * std::sqrt(static_cast<double>(i) / rings);
             for (int j = 0; j < angles; ++j) {
-                const double phi = 2 * pi * (j + 0.5) / angles;
+                const double phi = pi * (j + 0.5) / angles;
                 mean += simpson_weight(i, rings) / angles *
                         table(std::hypot(r + t * std::cos(phi), t * std::sin(phi)));
             }
