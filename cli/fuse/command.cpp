@@ -2,7 +2,6 @@
 // `convolume fuse`: restores one object from several recordings.
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,27 +10,24 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/files/kernel_file.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/image_steps.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
+#include "cli/views/view_options.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
 #include "convolume/missing_pixels.hpp"
-#include "convolume/transform_file.hpp"
 #include "convolume/view_deconvolver.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
-enum class TransformUnit { none, um, voxel };
-
 struct FuseRequest : ImageFiles {
-    std::vector<std::string> images, psfs, transforms, backgrounds, lights;
-    TransformUnit unit = TransformUnit::none;
+    std::vector<std::string> images;
+    ViewRequest views;
     std::optional<double> result_edge_um;  ///< edge of the voxels of a result that is isotropic
     index_t border = 0;
     DeconvolveOptions options;
@@ -41,26 +37,11 @@ struct FuseRequest : ImageFiles {
 
     RunFiles files() const {
         RunFiles all = ImageFiles::files();
-        for (const auto* more : {&images, &psfs})
-            all.inputs.insert(all.inputs.end(), more->begin(), more->end());
+        for (const auto& more : {images, views.inputs()})
+            all.inputs.insert(all.inputs.end(), more.begin(), more.end());
         return all;
     }
 };
-
-/// Returns the value of view v among values that are given for all views, for each, or not at all.
-std::optional<double> value_of(const std::vector<std::string>& values, std::size_t v,
-                               const char* option) {
-    if (values.empty()) return {};
-    const std::string& text = values[values.size() == 1 ? 0 : v];
-    if (text == "auto") return {};
-    return parse_number_or("auto", option, text);
-}
-
-void check_count(const char* option, std::size_t given, std::size_t views, bool but_the_first) {
-    if (given <= 1 || given == views || (but_the_first && given + 1 == views)) return;
-    throw InvalidArgument(message("there are ", views, " views, but ", option, " is given ", given,
-                                  " times; give it once for each view"));
-}
 
 class FuseSteps : public ImageSteps {
   public:
@@ -85,8 +66,10 @@ class FuseSteps : public ImageSteps {
                                       "\" is complex: give its intensity, which is real"));
         choose_grid();
         for (std::size_t v = 0; v < count; ++v) {
-            const std::string& path = request_.psfs[request_.psfs.size() == 1 ? 0 : v];
-            psfs_.push_back(load_kernel(path, metadata(v), request_.kernel, *context.timeline));
+            psfs_.push_back(load_view_psfs(*text_of(request_.views.psfs, v), metadata(v),
+                                           request_.kernel, *context.timeline));
+            const std::string* const mask = text_of(request_.views.masks, v);
+            masks_.push_back(mask ? load_mask(*mask, metadata(v).shape) : Volume());
         }
         read_transforms();
         output_metadata_.type = resolve_output_type(request_.output_type, input_metadata_.type,
@@ -131,7 +114,7 @@ class FuseSteps : public ImageSteps {
             if (v > 0)
                 facts.console.fact(message("view ", v + 1),
                                    message(request_.images[v], ": ", one_line(metadata(v))));
-            report_kernel(facts.console, psfs_[v], "");
+            report_psfs(facts.console, psfs_[v]);
             facts.json["views"].push_back({{"image", request_.images[v]},
                                            {"psf", to_json(psfs_[v])},
                                            {"matrix", maps_[v].matrix},
@@ -175,60 +158,30 @@ class FuseSteps : public ImageSteps {
     io::ImageReader& reader(std::size_t v) const {
         return v == 0 ? static_cast<io::ImageReader&>(*reader_) : *others_[v - 1];
     }
-    VoxelSize voxel(std::size_t v) const {
-        const auto& size = metadata(v).voxel_size_um;
-        if (!size[0] || !size[1] || !size[2])
-            throw InvalidArgument(message("\"", request_.images[v],
-                                          "\" does not say its voxel size, by which lengths become "
-                                          "voxels; add --voxel, or give transforms in voxels"));
-        return {*size[0], *size[1], *size[2]};
-    }
 
     /// Chooses the voxels of the result: those of the first view, or a cube's.
     void choose_grid() {
         if (!request_.result_edge_um) return;
         const double edge = *request_.result_edge_um;
-        const VoxelSize first = voxel(0);
-        Shape3 shape;
-        for (int a = 0; a < 3; ++a) {
-            const double extent =
-                static_cast<double>(input_metadata_.shape[a] - 1) * first[a] / edge;
-            if (!(extent < 1e12))
-                throw InvalidArgument(
-                    "the result would have more than 1e12 voxels along an axis; "
-                    "check --result-voxel");
-            shape[a] = static_cast<index_t>(std::floor(extent + 1e-9)) + 1;
-            to_result_.matrix[static_cast<std::size_t>(a)][static_cast<std::size_t>(a)] =
-                first[a] / edge;
-        }
-        io::move_planes(output_metadata_, shape,
-                        {shape.z == input_metadata_.shape.z ? 0 : shape.z, 1, 1});
+        const std::optional<VoxelSize> first = known_voxel(input_metadata_);
+        if (!first)
+            throw InvalidArgument(message("--result-voxel needs the voxel size of \"",
+                                          request_.image, "\"; add --voxel"));
+        const CoveringGrid grid =
+            covering_grid(input_metadata_.shape, *first, {edge, edge, edge}, "--result-voxel");
+        first_to_result_ = grid.map;
+        io::move_planes(output_metadata_, grid.shape,
+                        {grid.shape.z == input_metadata_.shape.z ? 0 : grid.shape.z, 1, 1});
         output_metadata_.voxel_size_um = {edge, edge, edge};
     }
 
     /// Reads the maps from the voxels of each view to those of the result.
     void read_transforms() {
-        const std::size_t count = request_.images.size();
-        const bool has_first = request_.transforms.size() == count;
-        std::vector<VoxelMap> in_first;
-        for (std::size_t v = 0; v < count; ++v) {
-            VoxelMap map;
-            if (!request_.transforms.empty() && (v > 0 || has_first)) {
-                const std::string& path = request_.transforms[has_first ? v : v - 1];
-                const io::FileTransform found = io::read_transform(path);
-                if (!found.in_voxels && request_.unit == TransformUnit::none)
-                    throw InvalidArgument(message("the transform \"", path,
-                                                  "\" does not say whether it is in µm or in "
-                                                  "voxels; add --transform-unit um or voxel"));
-                map = found.map;
-                if (!found.in_voxels && request_.unit == TransformUnit::um)
-                    map = between_voxels(map, voxel(v), voxel(0));
-            }
-            in_first.push_back(map);
-        }
-        const VoxelMap from_common = inverse(in_first[0]);
-        for (const VoxelMap& map : in_first)
-            maps_.push_back(composed(to_result_, composed(from_common, map)));
+        ViewTransforms views{
+            request_.views.transforms, request_.views.unit, request_.images, {}, first_to_result_};
+        for (std::size_t v = 0; v < request_.images.size(); ++v)
+            views.voxels.push_back(known_voxel(metadata(v)));
+        maps_ = read_view_maps(views);
     }
 
     /// Returns the plan for images with saturated pixels of at least this value, and missing ones.
@@ -240,11 +193,12 @@ class FuseSteps : public ImageSteps {
         for (std::size_t v = 0; v < request_.images.size(); ++v) {
             View& view = views.emplace_back();
             view.image = metadata(v).shape;
-            view.psfs = {{psfs_[v].values.view(), psfs_[v].explicit_center()}};
+            view.psfs = psfs_[v].field();
             view.map = maps_[v];
+            if (masks_[v].shape() != Shape3{}) view.mask = std::as_const(masks_[v]).view();
             ViewLevels& one = levels.emplace_back();
-            one.background = value_of(request_.backgrounds, v, "--background");
-            one.light = value_of(request_.lights, v, "--light").value_or(1);
+            one.background = number_of(request_.views.backgrounds, v, "--background");
+            one.light = number_of(request_.views.lights, v, "--light").value_or(1);
             one.border = request_.border;
         }
         DeconvolveOptions options = request_.options;
@@ -265,8 +219,8 @@ class FuseSteps : public ImageSteps {
         MissingPixelOptions options;
         options.camera_maximum = metadata(v).microscope.camera_maximum();
         const MissingPixels missing =
-            find_missing_pixels(reader(v), t, c, sharpness_of(psfs_[v].values.view()), options,
-                                request_.engines.threads);
+            find_missing_pixels(reader(v), t, c, sharpness_of(psfs_[v].files.front().values.view()),
+                                options, request_.engines.threads);
         for (const std::string& finding : missing.findings)
             console.fact(message("view ", v + 1), message("left out: ", finding));
         if (missing.saturated)
@@ -284,8 +238,9 @@ class FuseSteps : public ImageSteps {
 
     const FuseRequest& request_;
     std::vector<std::unique_ptr<SelectedImage>> others_;
-    std::vector<KernelFile> psfs_;
-    VoxelMap to_result_;  ///< from voxels of the first view to those of the result
+    std::vector<ViewPsfs> psfs_;
+    std::vector<Volume> masks_;  ///< without samples for a view without a mask
+    VoxelMap first_to_result_;   ///< from voxels of the first view to those of the result
     std::vector<VoxelMap> maps_;
     std::map<double, std::unique_ptr<ViewDeconvolver>> planned_;
     std::vector<DeconvolveReport> reports_;
@@ -293,22 +248,20 @@ class FuseSteps : public ImageSteps {
 
 void add_views(CLI::App& app, FuseRequest& request) {
     begin_group(app, "Views");
-    add_value(app, "--psf", request.psfs, "FILE",
-              "The point spread function of all views, or once for each of them");
-    add_value(app, "--transform", request.transforms, "FILE",
-              "Where a view lies: an affine map to the first view, for each of the others, or to a "
-              "common space, for all: 3 rows of 4 numbers (x, y, z), a transform of ITK, or "
-              "dataset.xml:SETUP of BigStitcher");
-    add_choice(app, "--transform-unit", request.unit,
-               {{"um", TransformUnit::um}, {"voxel", TransformUnit::voxel}},
-               "Unit of the positions that these files map");
+    add_value(app, "--psf", request.views.psfs, "FILE",
+              "The point spread function of all views, or once for each of them; *.csv lists those "
+              "of a field")
+        ->allow_extra_args(false);
+    add_view_options(app, request.views,
+                     {"Weight of each pixel of a view, from 0: those of 0 are left out",
+                      "Light that a view records, relative to the others, once for each view "
+                      "(default 1)"});
     add_parsed(app, "--result-voxel", request.result_edge_um, parse_length_um, "LENGTH",
                "Edge of the result's voxels, which are cubes (default: the first view's voxels)");
-    add_value(app, "--background", request.backgrounds, "N|auto",
+    add_value(app, "--background", request.views.backgrounds, "N|auto",
               "Level of a view without the specimen's light, for all views, or once for each "
-              "(default auto)");
-    add_value(app, "--light", request.lights, "X",
-              "Light that a view records, relative to the others, once for each view (default 1)");
+              "(default auto)")
+        ->allow_extra_args(false);
     add_value(app, "--border", request.border, "N",
               "Voxels at the borders of a view over which its weight rises from 0 (default 0)");
 }
@@ -345,15 +298,7 @@ void add_fuse_command(CLI::App& app, Action& action) {
     add_run_options(*command, request->run);
     command->callback([request, &action] {
         require_output(request->output, request->run);
-        const std::size_t views = request->images.size();
-        if (request->psfs.empty())
-            throw InvalidArgument("the views have no point spread function; add --psf");
-        check_count("--psf", request->psfs.size(), views, false);
-        check_count("--background", request->backgrounds.size(), views, false);
-        check_count("--light", request->lights.size(), views, false);
-        if (request->transforms.size() == 1 && views > 2)
-            throw InvalidArgument("--transform is given once for several views; give it for each");
-        check_count("--transform", request->transforms.size(), views, true);
+        request->views.check(request->images.size());
         request->image = request->images.front();
         action = [request] { run_steps<FuseSteps>(*request); };
     });

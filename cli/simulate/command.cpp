@@ -2,6 +2,8 @@
 // `convolume simulate`: its request, and its run. The run blurs all channels and time points by the
 // Convolvers of their PSFs; then the camera records them plane by plane.
 
+#include "cli/simulate/command.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,20 +31,7 @@
 
 namespace convolume::cli {
 
-namespace {
-
-/// The request of the command line. Its second result is the photons that are expected (--truth).
-struct SimulateRequest : ImageRequest {
-    SimulateRequest() { options.normalization = KernelNormalization::sum; }
-
-    Options options;
-    /// Side of a camera pixel in the sample; default: the phantom's voxel.
-    std::optional<double> pixel_um;
-    std::optional<double> step_um;  ///< focus step; default: distance of the phantom's planes
-    double photons = 1000;          ///< expected photons at the brightest pixel
-    std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
-    Camera camera;
-};
+namespace {}  // namespace
 
 void check_light(const SimulateRequest& request, PixelType phantom, PixelType psf) {
     request.camera.check();
@@ -59,6 +48,8 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
         throw InvalidArgument(
             message("--photons-per-unit is ", *factor, "; give more than 0, up to 1e12"));
 }
+
+namespace {
 
 /// Returns the camera's pixels on the phantom, in voxels if the file has no voxel size.
 CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& input) {
@@ -81,6 +72,8 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
              request.pixel_um.value_or(voxel.x_um)}};
 }
 
+}  // namespace
+
 void set_recorded(const SimulateRequest& request, const Shape3& shape, io::ImageMetadata& output) {
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
@@ -88,17 +81,60 @@ void set_recorded(const SimulateRequest& request, const Shape3& shape, io::Image
     if (request.pixel_um) output.voxel_size_um[1] = output.voxel_size_um[2] = request.pixel_um;
 }
 
-using nlohmann::ordered_json;
-
-double share(index_t count, const CameraReport& report) {
-    return static_cast<double>(count) / static_cast<double>(report.pixels);
-}
-
-ordered_json camera_json(const Camera& camera) {
-    ordered_json json;
+void tell_camera(const Facts& facts, const Camera& camera, const io::ImageMetadata& recorded) {
+    facts.console.fact("camera",
+                       message("z,y,x ", to_string(recorded.shape), ", ",
+                               format_voxel_size(recorded.voxel_size_um), ", ", camera.bits,
+                               camera.bits == 1 ? " bit" : " bits",
+                               camera.noise ? message(", seed ", camera.seed) : ", no noise"));
+    nlohmann::ordered_json& json = facts.json["camera"];
     for_each_option<Camera>([&](const auto& field) { json[field.text.name] = field.get(camera); });
-    return json;
 }
+
+void tell_recorded(const Facts& facts, const Camera& camera, const RecordedLight& light) {
+    const CameraReport& recorded = light.camera;
+    const Console& console = facts.console;
+    const auto share = [&](index_t count) {
+        return static_cast<double>(count) / static_cast<double>(recorded.pixels);
+    };
+    if (light.negative_samples > 0)
+        console.warning(message(light.negative_samples,
+                                " samples of the phantom are negative, but light cannot be; "
+                                "subtract less background from the phantom"));
+    console.fact("signal",
+                 message(format_number(recorded.peak_photons), " photons at the brightest pixel (",
+                         format_number(light.photons_per_unit), " per unit of brightness)"));
+    const double noise_db = recorded.signal_to_noise_db();
+    const double at_peak = camera.signal_to_noise(recorded.peak_photons);
+    if (camera.noise)
+        console.fact("noise", message("signal to noise ", format_number(noise_db, 4),
+                                      " dB, at the brightest pixel ", format_number(at_peak, 4)));
+    const auto warn = [&](index_t pixels, const char* what, const char* cure) {
+        if (pixels > 0)
+            console.warning(message(pixels, " pixels (", format_number(100 * share(pixels), 3),
+                                    " %) ", what, "; ", cure));
+    };
+    warn(recorded.saturated, "are saturated", "lower --photons or raise --gain");
+    warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
+    facts.json["recorded"] = {{"photons_per_unit", light.photons_per_unit},
+                              {"peak_photons", recorded.peak_photons},
+                              {"signal_to_noise_db", finite_or_null(noise_db)},
+                              {"peak_signal_to_noise", finite_or_null(at_peak)},
+                              {"saturated_pixels", recorded.saturated},
+                              {"saturated_share", share(recorded.saturated)},
+                              {"below_zero_pixels", recorded.below_zero}};
+}
+
+double photons_for_peak(const SimulateRequest& request, double peak) {
+    if (!(peak > 0))
+        throw BadData(
+            message("no light of \"", request.image,
+                    "\" reaches the camera, so --photons cannot be reached; use a phantom "
+                    "with light, or --photons-per-unit"));
+    return request.photons / peak;
+}
+
+namespace {
 
 void add_light(CLI::App& app, SimulateRequest& request) {
     begin_group(app, "Light");
@@ -113,7 +149,11 @@ void add_light(CLI::App& app, SimulateRequest& request) {
     add_value(app, "--photons-per-unit", request.photons_per_unit, "F",
               "Photons per unit of brightness, instead of --photons")
         ->excludes(photons);
-    add_options(app, request.camera, {"background_photons"});
+    with_option<Camera>("background_photons", [&](const auto& field) {
+        add_value(app, field.text.flags, request.views.backgrounds, option_type(field),
+                  option_help(field, request.camera) + "; with --views, for all or once for each")
+            ->allow_extra_args(false);
+    });
     add_options(app, request.options, {"boundary"});
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
                "What to do with NaN and infinities in the phantom (default error)");
@@ -132,6 +172,45 @@ void add_camera(CLI::App& app, Camera& camera) {
     app.add_flag_callback(
         "--no-noise", [&camera] { camera.noise = false; },
         "Record the mean charge: no photon noise and no read noise");
+}
+
+void add_views(CLI::App& app, SimulateRequest& request) {
+    begin_group(app, "Views");
+    add_parsed(
+        app, "--views", request.view_count, parse_positive<int>, "N",
+        "Record N views of the specimen by the PSFs --psf, as fuse takes them, to OUT.1.tif, "
+        "OUT.2.tif, … for OUT.tif");
+    add_view_options(
+        app, request.views,
+        {"Factor of the light of each pixel of a view, from 0, for all views or once for each",
+         "Light that a view records, relative to the others, once for each view (default 1)"});
+    app.add_option_function<std::vector<std::string>>(
+           "--view-size",
+           [&request](const std::vector<std::string>& texts) {
+               for (const std::string& text : texts)
+                   request.view_sizes.push_back(parse_extents("--view-size", text));
+           },
+           "Extents of the recording of all views, or once for each (default: as the phantom's)")
+        ->allow_extra_args(false)
+        ->type_name("Z,Y,X");
+}
+
+/// Takes the values of views, or refuses those of several.
+void take_views(SimulateRequest& request, const ManyFilesRequest& many) {
+    if (request.view_count > 0) {
+        take_view_psfs(request, many);
+        return;
+    }
+    const ViewRequest& views = request.views;
+    if (!views.transforms.empty() || !views.masks.empty() || !views.lights.empty() ||
+        !request.view_sizes.empty() || views.unit != TransformUnit::unknown)
+        throw InvalidArgument(
+            "--transform, --transform-unit, --mask, --light and --view-size are of several views; "
+            "add --views N");
+    if (views.backgrounds.size() > 1)
+        throw InvalidArgument("--background is given once for each view; add --views N");
+    if (!views.backgrounds.empty())
+        request.camera.background_photons = parse_number("--background", views.backgrounds[0]);
 }
 
 void add_output(CLI::App& app, SimulateRequest& request) {
@@ -203,25 +282,19 @@ class SimulateSteps : public ImageSteps {
         BlurredLight light(light_, folder_of(request_.output));
         executed_ = with_places_in_file(
             *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
-        negative_samples_ = light.negative_samples();
+        recorded_.negative_samples = light.negative_samples();
         // The brightest pixel is known only after everything is blurred.
-        photons_per_unit_ =
+        recorded_.photons_per_unit =
             request_.photons_per_unit
                 ? *request_.photons_per_unit
-                : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
+                : photons_for_peak(request_, brightest_pixel(light, part_of(context, 1, parts)));
         record(light, part_of(context, parts - 1, parts));
     }
 
     void tell_plan(const Facts& facts) const override {
         ImageSteps::tell_plan(facts);
         const Console& console = facts.console;
-        const Camera& camera = request_.camera;
-        console.fact("camera",
-                     message("z,y,x ", to_string(output_metadata_.shape), ", ",
-                             format_voxel_size(output_metadata_.voxel_size_um), ", ", camera.bits,
-                             camera.bits == 1 ? " bit" : " bits",
-                             camera.noise ? message(", seed ", camera.seed) : ", no noise"));
-        facts.json["camera"] = camera_json(camera);
+        tell_camera(facts, request_.camera, output_metadata_);
         kernels_.tell_each(facts, [&](const Kernels::Ready& ready, auto&, auto& plan) {
             report_kernel(console, ready.file, ", normalized to sum 1");
             report_shift(console, ready.file);
@@ -238,37 +311,7 @@ class SimulateSteps : public ImageSteps {
     }
 
     void tell_result(const Facts& facts) const override {
-        const CameraReport& recorded = recorded_;
-        const Console& console = facts.console;
-        if (negative_samples_ > 0)
-            console.warning(message(negative_samples_,
-                                    " samples of the phantom are negative, but light cannot be; "
-                                    "subtract less background from the phantom"));
-        console.fact(
-            "signal",
-            message(format_number(recorded.peak_photons), " photons at the brightest pixel (",
-                    format_number(photons_per_unit_), " per unit of brightness)"));
-        const double noise_db = recorded.signal_to_noise_db();
-        const double at_peak = request_.camera.signal_to_noise(recorded.peak_photons);
-        if (request_.camera.noise)
-            console.fact("noise",
-                         message("signal to noise ", format_number(noise_db, 4),
-                                 " dB, at the brightest pixel ", format_number(at_peak, 4)));
-        const auto warn = [&](index_t pixels, const char* what, const char* cure) {
-            if (pixels > 0)
-                console.warning(message(pixels, " pixels (",
-                                        format_number(100 * share(pixels, recorded), 3), " %) ",
-                                        what, "; ", cure));
-        };
-        warn(recorded.saturated, "are saturated", "lower --photons or raise --gain");
-        warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
-        facts.json["recorded"] = {{"photons_per_unit", photons_per_unit_},
-                                  {"peak_photons", recorded.peak_photons},
-                                  {"signal_to_noise_db", finite_or_null(noise_db)},
-                                  {"peak_signal_to_noise", finite_or_null(at_peak)},
-                                  {"saturated_pixels", recorded.saturated},
-                                  {"saturated_share", share(recorded.saturated, recorded)},
-                                  {"below_zero_pixels", recorded.below_zero}};
+        tell_recorded(facts, request_.camera, recorded_);
     }
 
     void tell_output(const Facts& facts) const override {
@@ -301,11 +344,6 @@ class SimulateSteps : public ImageSteps {
                                  peak = std::max(peak, *std::max_element(pixels, pixels + count));
                              },
                              {});
-        if (!(peak > 0))
-            throw BadData(
-                message("no light of \"", request_.image,
-                        "\" reaches the camera, so --photons cannot be reached; use a phantom "
-                        "with light, or --photons-per-unit"));
         return peak;
     }
 
@@ -321,15 +359,15 @@ class SimulateSteps : public ImageSteps {
             double* const photons = plane.photons.elements<double>();
             for (index_t i = 0; i < element_count(plane_shape); ++i) {
                 // Rounding of the transforms may be below zero in dark pixels.
-                photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
+                photons[i] = std::max(0.0, photons[i] * recorded_.photons_per_unit);
                 if (second_writer_)
                     expected[slot].elements<float>()[i] =
                         static_cast<float>(photons[i] + request_.camera.background_photons);
             }
             const index_t first_plane =
                 (plane.t * input_metadata_.channels + plane.c) * grid_->shape().z + plane.z;
-            recorded_ += expose(request_.camera, plane.photons.view(), first_plane,
-                                adu[slot].view(), request_.engines.threads);
+            recorded_.camera += expose(request_.camera, plane.photons.view(), first_plane,
+                                       adu[slot].view(), request_.engines.threads);
         };
         const auto write = [&](const BlurredLight::CameraPlane& plane) {
             const auto slot = static_cast<std::size_t>(plane.slot);
@@ -345,9 +383,7 @@ class SimulateSteps : public ImageSteps {
     Kernels kernels_;
     std::optional<CameraGrid> grid_;
     LightPlan light_;
-    double photons_per_unit_ = 0;
-    index_t negative_samples_ = 0;  ///< number of negative samples of the phantom
-    CameraReport recorded_;         ///< camera's report on all pixels
+    RecordedLight recorded_;
 };
 
 }  // namespace
@@ -365,15 +401,23 @@ void add_simulate_command(CLI::App& app, Action& action) {
          "convolume simulate cells.tif --na 1.2 --ni 1.33 --wavelength 520nm -o seen.tif"});
     add_light(*command, *request);
     add_made_psf_options(*command, request->made_psf);
+    add_views(*command, *request);
     add_camera(*command, request->camera);
     add_convolution_options(*command, request->options, request->engines);
     add_output(*command, *request);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         divide_arguments(*command, *request, *many);
+        take_views(*request, *many);
+        if (request->view_count > 0 && command->count("--method") + command->count("--parts") > 0)
+            throw InvalidArgument(
+                "--views convolves by a method of its own; leave --method and --parts out");
         if (many->is_many && !request->second_output.empty())
             request->second_output = parse_output_name("--truth", request->second_output);
-        action = [request, many] { run_images<SimulateSteps>(*request, *many); };
+        if (request->view_count > 0)
+            action = [request] { simulate_views(*request); };
+        else
+            action = [request, many] { run_images<SimulateSteps>(*request, *many); };
     });
 }
 
