@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "convolume/error.hpp"
@@ -401,10 +402,9 @@ index_t remove_unusual(std::vector<Bead>& beads) {
     }));
 }
 
-}  // namespace
-
-BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
-                       const ExecutionContext& context) {
+/// Checks the options, and finds the beads of the whole stack.
+BeadPsf beads_of(const ConstImageView& stack, const BeadOptions& options,
+                 const ExecutionContext& context) {
     if (stack.type != PixelType::float32)
         throw InvalidArgument("beads are found in stacks of float32: convert the stack");
     for (int axis = 0; axis < 3; ++axis)
@@ -418,21 +418,26 @@ BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
     if (psf.found == 0)
         throw InvalidArgument(
             "no bead stands out of the noise: record more light, or give a stack that has beads");
-    const auto refuse_none = [&] {
-        if (psf.beads.empty())
-            throw InvalidArgument(
-                message("of ", psf.found, " beads none can be used: ", psf.crowded,
-                        " have others in the box of ", to_string(options.size), " voxels, ",
-                        psf.at_border, " are too near the border, ", psf.saturated,
-                        " are saturated: give a smaller size, or record fewer beads with less "
-                        "light"));
-    };
-    refuse_none();
+    return psf;
+}
 
-    Alignment alignment(stack, options.size, psf.background);
+void refuse_none(const BeadPsf& psf, const Shape3& size) {
+    if (psf.beads.empty())
+        throw InvalidArgument(
+            message("of ", psf.found, " beads none can be used: ", psf.crowded,
+                    " have others in the box of ", to_string(size), " voxels, ", psf.at_border,
+                    " are too near the border, ", psf.saturated,
+                    " are saturated: give a smaller size, or record fewer beads with less light"));
+}
+
+/// Aligns the beads, and averages them.
+void average_beads(const ConstImageView& stack, const Shape3& size, BeadPsf& psf,
+                   const ExecutionContext& context) {
+    refuse_none(psf, size);
+    Alignment alignment(stack, size, psf.background);
     alignment.average(psf.beads, context);
     psf.unusual = remove_unusual(psf.beads);
-    refuse_none();
+    refuse_none(psf, size);
     constexpr int rounds = 5;
     for (int round = 0; round < rounds; ++round) {
         alignment.average(psf.beads, context);
@@ -442,15 +447,90 @@ BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
     }
     alignment.average(psf.beads, context);
 
-    psf.values = Volume(options.size, PixelType::float32);
+    psf.values = Volume(size, PixelType::float32);
     std::copy(alignment.mean().begin(), alignment.mean().end(), psf.values.elements<float>());
     for (const Bead& bead : psf.beads)
         psf.flux += bead.flux / static_cast<double>(psf.beads.size());
-    const BoxGeometry geometry{options.size};
+    const BoxGeometry geometry{size};
     for (int axis = 0; axis < 3; ++axis)
-        psf.fwhm[static_cast<std::size_t>(axis)] = fwhm_of(
-            geometry.middle(alignment.mean()), geometry.stride(axis), options.size[axis] / 2);
+        psf.fwhm[static_cast<std::size_t>(axis)] =
+            fwhm_of(geometry.middle(alignment.mean()), geometry.stride(axis), size[axis] / 2);
+}
+
+/// Returns the number along an axis of the region that has a position.
+index_t region_of(double position, index_t extent, index_t regions) {
+    const double share = (position + 0.5) / static_cast<double>(extent);
+    return std::clamp(static_cast<index_t>(share * static_cast<double>(regions)), index_t{0},
+                      regions - 1);
+}
+
+/// Sets the places of regions: along each axis, the mean position of the beads in a row of regions.
+void set_places(std::vector<RegionPsf>& psfs, const Shape3& regions) {
+    const index_t strides[] = {regions.y * regions.x, regions.x, 1};
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        const auto row_of = [&](std::size_t k) {
+            return static_cast<std::size_t>(static_cast<index_t>(k) / strides[axis] %
+                                            regions[axis]);
+        };
+        std::vector<double> sums(static_cast<std::size_t>(regions[axis])), counts(sums.size());
+        for (std::size_t k = 0; k < psfs.size(); ++k)
+            for (const Bead& bead : psfs[k].psf.beads) {
+                sums[row_of(k)] += bead.at[a];
+                ++counts[row_of(k)];
+            }
+        for (std::size_t k = 0; k < psfs.size(); ++k)
+            psfs[k].at[a] = sums[row_of(k)] / counts[row_of(k)];
+    }
+}
+
+}  // namespace
+
+BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
+                       const ExecutionContext& context) {
+    BeadPsf psf = beads_of(stack, options, context);
+    average_beads(stack, options.size, psf, context);
     return psf;
+}
+
+std::vector<RegionPsf> psfs_from_beads(const ConstImageView& stack, const Shape3& regions,
+                                       const BeadOptions& options,
+                                       const ExecutionContext& context) {
+    for (int axis = 0; axis < 3; ++axis)
+        if (regions[axis] < 1 || regions[axis] > stack.shape[axis])
+            throw InvalidArgument(message(regions[axis], " regions along ", axis_name(axis),
+                                          " of a stack of ", stack.shape[axis],
+                                          " voxels: give a number from 1 up to it"));
+    BeadPsf all = beads_of(stack, options, context);
+    refuse_none(all, options.size);
+    const std::vector<Bead> beads = std::exchange(all.beads, {});
+    std::vector<RegionPsf> psfs(static_cast<std::size_t>(element_count(regions)));
+    for (RegionPsf& one : psfs) {
+        one.psf.found = all.found;
+        one.psf.crowded = all.crowded;
+        one.psf.saturated = all.saturated;
+        one.psf.at_border = all.at_border;
+        one.psf.background = all.background;
+    }
+    for (const Bead& bead : beads) {
+        index_t region = 0;
+        for (int axis = 0; axis < 3; ++axis)
+            region = region * regions[axis] + region_of(bead.at[static_cast<std::size_t>(axis)],
+                                                        stack.shape[axis], regions[axis]);
+        psfs[static_cast<std::size_t>(region)].psf.beads.push_back(bead);
+    }
+    for (std::size_t k = 0; k < psfs.size(); ++k) {
+        if (psfs[k].psf.beads.empty()) {
+            const auto i = static_cast<index_t>(k);
+            throw InvalidArgument(message(
+                "of the ", beads.size(), " beads that can be used, none is in region ",
+                i / (regions.y * regions.x), ",", i / regions.x % regions.y, ",", i % regions.x,
+                " (z,y,x from 0): give fewer regions, or record more beads"));
+        }
+        average_beads(stack, options.size, psfs[k].psf, context);
+    }
+    set_places(psfs, regions);
+    return psfs;
 }
 
 }  // namespace convolume

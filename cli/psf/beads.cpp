@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "convolume/missing_pixels.hpp"
 #include "core/report.hpp"
 #include "core/text.hpp"
+#include "operations/views/field_psfs.hpp"
 
 namespace convolume::cli {
 
@@ -133,30 +135,38 @@ class BeadPsfSteps : public RunSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        writer_ = create_psf_file(request_, size_, input_metadata_.voxel_size_um);
+        const index_t files = request_.regions ? element_count(*request_.regions) : 1;
+        for (index_t k = 0; k < files; ++k)
+            writers_.push_back(
+                create_psf_file(request_, path_of(k), size_, input_metadata_.voxel_size_um));
         Volume read(input_metadata_.shape, input_metadata_.type);
         reader_->read(0, channel_, read.view());
         reader_->check_unchanged();
         const Volume stack = as_float32(read.view());
         read = Volume();
-        psf_ = psf_from_beads(stack.view(),
-                              {size_, saturation_of(input_metadata_.type, stack.view())}, context);
+        measure(stack.view(), context);
         if (!request_.refine.empty()) {
-            refined_ = refine_psf(psf_->values.view(), *model_,
-                                  {request_.refine, std::max(0.0, psf_->background / psf_->flux)},
-                                  context);
+            BeadPsf& psf = psfs_.front().psf;
+            refined_ =
+                refine_psf(psf.values.view(), *model_,
+                           {request_.refine, std::max(0.0, psf.background / psf.flux)}, context);
             model_ = refined_->model;
         }
-        if (model_) residual_ = subtract_background(*psf_, *model_, only_stoppable(context));
-        if (request_.write_model)
-            writer_->write(0, 0, make_psf(*model_, only_stoppable(context)).values.view());
-        else
-            writer_->write(0, 0, psf_->values.view());
+        for (std::size_t k = 0; k < psfs_.size(); ++k) {
+            BeadPsf& psf = psfs_[k].psf;
+            residuals_.push_back(model_ ? subtract_background(psf, *model_, only_stoppable(context))
+                                        : 0);
+            if (request_.write_model)
+                writers_[k]->write(0, 0, make_psf(*model_, only_stoppable(context)).values.view());
+            else
+                writers_[k]->write(0, 0, psf.values.view());
+        }
     }
 
     void commit() override {
         io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
-        writer_->commit();
+        for (const auto& writer : writers_) writer->commit();
+        if (request_.regions) io::write_whole_file(request_.list_file(), list_text());
     }
 
     /// The side file has the same JSON.
@@ -169,19 +179,20 @@ class BeadPsfSteps : public RunSteps {
         if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
         json["input"] = to_json(request_.beads, input_metadata_);
         json["size"] = shape_json(size_);
-        if (!psf_) return;
-        const BeadPsf& psf = *psf_;
-        Json beads = Json::array();
-        for (const Bead& bead : psf.beads)
-            beads.push_back({{"center_voxels", bead.at}, {"flux", bead.flux}});
-        json["measured"] = {{"found", psf.found},           {"used", psf.beads.size()},
-                            {"crowded", psf.crowded},       {"saturated", psf.saturated},
-                            {"at_border", psf.at_border},   {"unusual", psf.unusual},
-                            {"background", psf.background}, {"flux", psf.flux},
-                            {"fwhm_voxels", psf.fwhm},      {"beads", beads}};
+        if (psfs_.empty()) return;
+        if (request_.regions)
+            for (std::size_t k = 0; k < psfs_.size(); ++k) {
+                Json& region = json["regions"].emplace_back(measured_json(psfs_[k].psf));
+                region["psf"] = path_of(static_cast<index_t>(k));
+                region["at_voxels"] = psfs_[k].at;
+                if (model_) region["residual"] = residuals_[k];
+            }
+        else
+            json["measured"] = measured_json(psfs_.front().psf);
         if (!model_) return;
         json["model"] = psf_parameters(*model_);
-        json["model"]["residual"] = refined_ ? refined_->residual : residual_;
+        if (!request_.regions)
+            json["model"]["residual"] = refined_ ? refined_->residual : residuals_.front();
         if (!refined_) return;
         json["refined"] = refined_json(*refined_);
         json["psf"] = psf_parameters(*model_);  // --from reads these parameters
@@ -189,21 +200,28 @@ class BeadPsfSteps : public RunSteps {
 
     void tell_result(const Facts& told) const override {
         const Console& console = told.console;
-        const BeadPsf& psf = *psf_;
-        console.fact("beads",
-                     message(psf.beads.size(), " of ", psf.found, "; left out: ", psf.crowded,
-                             " crowded, ", psf.saturated, " saturated, ", psf.at_border,
-                             " at the border, ", psf.unusual, " of unusual brightness"));
+        const BeadPsf& psf = psfs_.front().psf;
+        std::size_t used = 0;
+        index_t unusual = 0;
+        for (const RegionPsf& one : psfs_) {
+            used += one.psf.beads.size();
+            unusual += one.psf.unusual;
+        }
+        console.fact("beads", message(used, " of ", psf.found, "; left out: ", psf.crowded,
+                                      " crowded, ", psf.saturated, " saturated, ", psf.at_border,
+                                      " at the border, ", unusual, " of unusual brightness"));
+        if (request_.regions) {
+            tell_regions(console);
+            return;
+        }
         console.fact("light", message(format_number(psf.flux), " a bead, above a background of ",
                                       format_number(psf.background)));
-        const auto width = [&](std::size_t axis) {
-            return format_um(psf.fwhm[axis] * *input_metadata_.voxel_size_um[axis]);
-        };
-        console.fact("width", message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2)));
+        console.fact("width", width_text(psf));
         if (model_) {
             const PsfFacts facts = psf_facts(*model_);
-            const std::string misfit = message("; differs by ", format_number(100 * residual_, 3),
-                                               " % (root mean square)");
+            const std::string misfit =
+                message("; differs by ", format_number(100 * residuals_.front(), 3),
+                        " % (root mean square)");
             console.fact(
                 "model",
                 message(to_string(model_->model), ", ", to_string(model_->modality), ": FWHM ",
@@ -215,6 +233,12 @@ class BeadPsfSteps : public RunSteps {
 
     void tell_output(const Facts& facts) const override {
         if (request_.output.empty()) return;
+        if (request_.regions) {
+            facts.console.fact("output",
+                               message(psfs_.size(), " PSFs, listed in ", request_.list_file(),
+                                       ", and the beads in ", request_.side_file()));
+            return;
+        }
         facts.console.fact("output",
                            message(request_.output, request_.write_model ? " (the model)" : "",
                                    ", and the beads in ", request_.side_file()));
@@ -224,6 +248,61 @@ class BeadPsfSteps : public RunSteps {
     WorkAmount work() const override { return {}; }
 
   private:
+    std::string path_of(index_t k) const {
+        return request_.regions ? request_.file_of_region(k) : request_.output;
+    }
+
+    void measure(const ConstImageView& stack, const ExecutionContext& context) {
+        const BeadOptions options{size_, saturation_of(input_metadata_.type, stack)};
+        if (request_.regions)
+            psfs_ = psfs_from_beads(stack, *request_.regions, options, context);
+        else
+            psfs_.push_back({{}, psf_from_beads(stack, options, context)});
+    }
+
+    std::string list_text() const {
+        FieldPsfList list;
+        list.in_um = true;
+        for (std::size_t k = 0; k < psfs_.size(); ++k) {
+            PlacedPsf& placed = list.psfs.emplace_back();
+            for (std::size_t a = 0; a < 3; ++a)
+                placed.at[a] = psfs_[k].at[a] * *input_metadata_.voxel_size_um[a];
+            placed.path =
+                std::filesystem::path(path_of(static_cast<index_t>(k))).filename().string();
+        }
+        return field_psfs_text(list);
+    }
+
+    std::string width_text(const BeadPsf& psf) const {
+        const auto width = [&](std::size_t axis) {
+            return format_um(psf.fwhm[axis] * *input_metadata_.voxel_size_um[axis]);
+        };
+        return message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2));
+    }
+
+    void tell_regions(const Console& console) const {
+        for (std::size_t k = 0; k < psfs_.size(); ++k) {
+            const std::array<double, 3>& at = psfs_[k].at;
+            console.fact("region",
+                         message(path_of(static_cast<index_t>(k)), ": at voxel ",
+                                 format_number(at[0], 4), ",", format_number(at[1], 4), ",",
+                                 format_number(at[2], 4), ", ", psfs_[k].psf.beads.size(),
+                                 psfs_[k].psf.beads.size() == 1 ? " bead, " : " beads, ",
+                                 width_text(psfs_[k].psf)));
+        }
+    }
+
+    static Json measured_json(const BeadPsf& psf) {
+        Json beads = Json::array();
+        for (const Bead& bead : psf.beads)
+            beads.push_back({{"center_voxels", bead.at}, {"flux", bead.flux}});
+        return {{"found", psf.found},           {"used", psf.beads.size()},
+                {"crowded", psf.crowded},       {"saturated", psf.saturated},
+                {"at_border", psf.at_border},   {"unusual", psf.unusual},
+                {"background", psf.background}, {"flux", psf.flux},
+                {"fwhm_voxels", psf.fwhm},      {"beads", beads}};
+    }
+
     void check_refinement() const {
         if (request_.refine.empty()) return;
         if (!model_)
@@ -242,12 +321,12 @@ class BeadPsfSteps : public RunSteps {
     io::ImageMetadata input_metadata_;
     std::unique_ptr<io::ImageReader> reader_;
     index_t channel_ = 0;
-    std::unique_ptr<io::ImageWriter> writer_;
+    std::vector<std::unique_ptr<io::ImageWriter>> writers_;
     std::optional<PsfOptions> model_;  ///< model of the PSF; nothing if NA or wavelength is unknown
     Shape3 size_;
-    std::optional<BeadPsf> psf_;
+    std::vector<RegionPsf> psfs_;        ///< one, or those of the regions
     std::optional<RefinedPsf> refined_;  ///< result of --refine; model_ is its model
-    double residual_ = 0;                ///< relative L2 difference of PSF and model
+    std::vector<double> residuals_;      ///< relative L2 difference of each PSF and the model
     ImageOptics optics_;
 };
 

@@ -146,7 +146,8 @@ class PsfSteps : public RunSteps {
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
         const VoxelSize& voxel = options_.voxel;
-        writer_ = create_psf_file(request_, options_.size, {voxel.z_um, voxel.y_um, voxel.x_um});
+        writer_ = create_psf_file(request_, request_.output, options_.size,
+                                  {voxel.z_um, voxel.y_um, voxel.x_um});
         psf_ = make_psf(options_, context);
         writer_->write(0, 0, psf_->values.view());
     }
@@ -202,13 +203,30 @@ void compute_psf(const PsfRequest& request) {
     run_steps<PsfSteps>(request);
 }
 
-std::string PsfRequest::side_file() const {
+namespace {
+
+std::string beside(const std::string& output, const char* extension) {
     if (output.empty()) return {};
-    return std::filesystem::path(io::parse_path(output).file).replace_extension(".json").string();
+    return std::filesystem::path(io::parse_path(output).file).replace_extension(extension).string();
+}
+
+}  // namespace
+
+std::string PsfRequest::side_file() const {
+    return beside(output, ".json");
+}
+
+std::string PsfRequest::list_file() const {
+    return beside(output, ".csv");
+}
+
+std::string PsfRequest::file_of_region(index_t k) const {
+    return marked_name(output, message('.', k / (regions->y * regions->x), '-',
+                                       k / regions->x % regions->y, '-', k % regions->x));
 }
 
 std::unique_ptr<io::ImageWriter> create_psf_file(
-    const PsfRequest& request, const Shape3& size,
+    const PsfRequest& request, const std::string& path, const Shape3& size,
     const std::array<std::optional<double>, 3>& voxel_size_um) {
     io::ImageMetadata metadata;
     metadata.shape = size;
@@ -216,7 +234,7 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
     metadata.voxel_size_um = voxel_size_um;
     metadata.unit = "um";
     return io::create_image(
-        request.output, metadata,
+        path, metadata,
         {.overwrite = request.overwrite, .compression = {}, .software = software_name()});
 }
 

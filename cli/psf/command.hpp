@@ -29,6 +29,7 @@ struct PsfRequest {
     std::string channel = "0";             ///< channel of `like` or `beads`, number or name
     std::string stack;                     ///< axis of the files of `like` or `beads`, such as "z"
     std::string beads;                     ///< stack to measure the PSF from; empty for none
+    std::optional<Shape3> regions;         ///< number of regions of the field to measure a PSF of
     std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
     std::optional<double> scan_step_um;    ///< step of the stage, if typed
     std::vector<double> depths_um;         ///< depths of --depths, each with a file of its own
@@ -42,13 +43,23 @@ struct PsfRequest {
 
     /// Returns the JSON file of the parameters: psf.json for psf.tif and psf.h5:/dataset.
     std::string side_file() const;
+    /// Returns the list of the PSFs of regions: psf.csv for psf.tif.
+    std::string list_file() const;
+    /// Returns the file of the PSF of region number `k`: psf.0-1-2.tif for psf.tif.
+    std::string file_of_region(index_t k) const;
     RunFiles files() const {
         std::vector<std::string> inputs;
         for (const std::string& image : {like, beads})
             if (!image.empty())
                 for (std::string& file : io::image_files(image, {.stack = stack}))
                     inputs.push_back(std::move(file));
-        return {{output, side_file()}, inputs, overwrite};
+        std::vector<std::string> outputs;
+        if (!regions) outputs.push_back(output);
+        for (index_t k = 0; regions && k < element_count(*regions); ++k)
+            outputs.push_back(file_of_region(k));
+        if (regions) outputs.push_back(list_file());
+        outputs.push_back(side_file());
+        return {outputs, inputs, overwrite};
     }
 };
 
@@ -59,9 +70,9 @@ std::vector<PsfRequest> requests_of_depths(const PsfRequest& request);
 /// Parses a list of "na", "index" and "depth", separated by commas. Throws InvalidArgument.
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text);
 
-/// Creates the file of a PSF, whose samples are float32.
+/// Creates the file `path` of a PSF, whose samples are float32.
 std::unique_ptr<io::ImageWriter> create_psf_file(
-    const PsfRequest& request, const Shape3& size,
+    const PsfRequest& request, const std::string& path, const Shape3& size,
     const std::array<std::optional<double>, 3>& voxel_size_um);
 
 /// Returns the number of --channel in the image of --like or --from-beads. Throws InvalidArgument

@@ -82,6 +82,9 @@ void add_output(CLI::App& app, PsfRequest& request) {
     add_value(app, "--from-beads", request.beads, "IMAGE",
               "Measure the PSF instead: the mean of the beads in this stack, with the size of "
               "--size, or one that follows from --na and --wavelength");
+    add_parsed(app, "--regions", request.regions, parse_extents, "Z,Y,X",
+               "With --from-beads: measure a PSF in each of these numbers of equal regions, "
+               "written to OUT.0-0-0.tif, … for OUT.tif, and list them in OUT.csv for fuse");
     add_parsed(
         app, "--refine", request.refine, parse_refine, "na,index,depth",
         "With --from-beads: find the values of one or more of these parameters with which the "
@@ -117,6 +120,17 @@ void check_bead_request(const PsfRequest& request) {
                                         {request.scan_step_um.has_value(), "--scan-step"}})
         if (given)
             throw InvalidArgument(message(option, " does not apply to --from-beads; leave it out"));
+    constexpr index_t most_regions = 4096;
+    if (request.regions &&
+        checked_multiply(checked_multiply(request.regions->z, request.regions->y),
+                         request.regions->x) > most_regions)
+        throw InvalidArgument(message("--regions divides the field into ",
+                                      to_string(*request.regions), " regions; give at most ",
+                                      most_regions, " in all"));
+    if (request.regions && !request.refine.empty())
+        throw InvalidArgument(
+            "--refine fits one PSF, and --regions measures several; leave out the one or the "
+            "other");
     if (request.write_model && request.refine.empty())
         throw InvalidArgument(
             "--write model writes a refined model, and none was asked for; add --refine, or make "
@@ -158,9 +172,9 @@ void add_psf_command(CLI::App& app, Action& action) {
             action = [request] { measure_psf(*request); };
             return;
         }
-        if (!request->refine.empty() || request->write_model)
+        if (!request->refine.empty() || request->write_model || request->regions)
             throw InvalidArgument(
-                "--refine and --write need a measured PSF; add --from-beads IMAGE");
+                "--refine, --regions and --write need a measured PSF; add --from-beads IMAGE");
         action = [request] { compute_psf(*request); };
     });
 }

@@ -62,6 +62,41 @@ struct BeadPsf {
 CONVOLUME_API BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
                                      const ExecutionContext& context = {});
 
+/// The PSF of one region of the field of view.
+struct RegionPsf {
+    /// Place z, y, x in voxels of the stack. Along each axis it is the mean position of the beads
+    /// that are used in this row of regions, so that the places form a grid, as FieldPsf needs.
+    std::array<double, 3> at{};
+    BeadPsf psf;  ///< counts of beads that are left out, and the background, are of all regions
+};
+
+/// Divides `stack` into equal regions, `regions` along z, y and x, and measures the PSF of each by
+/// the beads in it, as psf_from_beads() does. The regions are in the order of their indices, x
+/// fastest. Throws as psf_from_beads() does, and InvalidArgument for a region without a usable
+/// bead.
+/// @code{.cpp}
+/// // Two beads, of which the second one is wider.
+/// Volume stack({15, 32, 80}, PixelType::float32);
+/// for (index_t z = 0; z < 15; ++z)
+///     for (index_t y = 0; y < 32; ++y)
+///         for (index_t x = 0; x < 80; ++x) {
+///             const bool is_second = x >= 40;
+///             const auto dx = static_cast<float>(x - (is_second ? 60 : 20));
+///             const auto squared = static_cast<float>((z - 7) * (z - 7) + (y - 16) * (y - 16));
+///             *static_cast<float*>(stack.view().at(z, y, x)) =
+///                 1000 * std::exp((is_second ? -0.1F : -0.2F) * (squared + dx * dx));
+///         }
+/// BeadOptions options;
+/// options.size = {9, 15, 15};
+/// const std::vector<RegionPsf> psfs = psfs_from_beads(stack.view(), {1, 1, 2}, options);
+/// assert(psfs[1].psf.fwhm[1] > 1.2 * psfs[0].psf.fwhm[1]);
+/// assert(std::abs(psfs[1].at[2] - 60) < 0.1);
+/// @endcode
+CONVOLUME_API std::vector<RegionPsf> psfs_from_beads(const ConstImageView& stack,
+                                                     const Shape3& regions,
+                                                     const BeadOptions& options,
+                                                     const ExecutionContext& context = {});
+
 /// Subtracts the constant background that a PSF of beads still has. It is light of other beads, or
 /// light of the averaged beads outside their boxes, which was counted as background. Least squares
 /// fit the brightness of `model` and a constant. The constant is subtracted, the PSF is scaled to
