@@ -194,11 +194,11 @@ std::string option_type(const Field& field) {
 
 /// Returns the names of an option's values with their help, such as "Richardson-Lucy (rl, the
 /// default), … or least squares (wiener)".
-template <Named Value>
-std::string help_of_names(Value preset) {
+template <Named Value, class Names = decltype(names_of<Value>)>
+std::string help_of_names(Value preset, const Names& names = names_of<Value>) {
     std::string text;
-    for (const NamedValue<Value>& one : names_of<Value>) {
-        if (!text.empty()) text += &one == &names_of<Value>.back() ? ", or " : ", ";
+    for (const NamedValue<Value>& one : names) {
+        if (!text.empty()) text += &one == &names.back() ? ", or " : ", ";
         text += message(one.help, " (", one.name, one.value == preset ? ", the default)" : ")");
     }
     return text;

@@ -16,14 +16,15 @@ namespace {
 
 // Returns all options as core/option_fields.hpp does.
 auto fields_of(const DeconvolveOptions& options) {
-    const auto& [method, iterations, acceleration, boundary, center, background,
+    const auto& [method, iterations, acceleration, view_updates, boundary, center, background,
                  has_varying_background, saturation, has_pixel_weights, tv_weight, roughness, voxel,
                  noise_to_signal, consensus, unmatched, stop, hold_out, gain, offset, read_noise,
                  coarse_start, splits, seed, host, image_type, streamed] = options;
-    return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
-                    background, has_varying_background, saturation, has_pixel_weights, tv_weight,
-                    roughness, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, gain,
-                    offset, read_noise, coarse_start, splits, seed, host, image_type, streamed);
+    return std::tie(method, iterations, acceleration, view_updates, boundary, center.kind,
+                    center.index, background, has_varying_background, saturation, has_pixel_weights,
+                    tv_weight, roughness, voxel, noise_to_signal, consensus, unmatched, stop,
+                    hold_out, gain, offset, read_noise, coarse_start, splits, seed, host,
+                    image_type, streamed);
 }
 
 struct DeconvolverKey {

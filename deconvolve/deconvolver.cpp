@@ -225,7 +225,7 @@ struct Deconvolver::Impl {
 
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines) {
-    deconvolve::check_unused(options);
+    deconvolve::check_unused_of_image(options);
     impl_ =
         deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
             auto made = std::make_unique<Impl>();
@@ -242,7 +242,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
 // A search of held-out photons is in the whole image, since a part would have one PSF.
 Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
                          const DeconvolveOptions& options, const EngineChoice& engines) {
-    deconvolve::check_unused(options);
+    deconvolve::check_unused_of_image(options);
     impl_ =
         deconvolve::make_within_limits(image_shape, options, [&](const DeconvolveOptions& chosen) {
             auto made = std::make_unique<Impl>();
@@ -378,7 +378,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     engines.max_gpu_bytes = device.max_gpu_bytes;
     impl_->on_device = device;
     impl_->on_device.workspace_of = {};
-    deconvolve::check_unused(options);
+    deconvolve::check_unused_of_image(options);
     // A search without a coarse start takes long, so that it is made on demand only.
     DeconvolveOptions of_images = options;
     of_images.coarse_start = 0;

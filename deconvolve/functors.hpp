@@ -191,6 +191,28 @@ struct DataRatio {
 template <class Data>
 DataRatio(Data, float*, richardson_lucy::PixelModel, float) -> DataRatio<Data>;
 
+/// Makes voxels 0 that send too little light into the image.
+struct UnseenVoxels {
+    float* estimate;
+    const float* weights;
+    float least_weight;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        if (weights[i] < least_weight) estimate[i] = 0;
+    }
+};
+
+/// The rule of a step by a part of the pixels: voxels that this part says nothing of stay as they
+/// are.
+template <class Rule>
+struct PartRule {
+    Rule rule;
+    template <class... Slope>
+    CONVOLUME_DEVICE float operator()(float point, float correction, float weight,
+                                      Slope... slope) const {
+        return weight < rule.least_weight ? point : rule(point, correction, weight, slope...);
+    }
+};
+
 /// A step from `point` by a rule, which stores the next estimate in place of the correction. Its
 /// result is the change that the step adds to the point.
 template <class AnyWeights, class Rule = richardson_lucy::MatchedRule>

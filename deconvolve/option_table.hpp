@@ -26,6 +26,12 @@ template <>
 inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
+template <>
+inline constexpr auto names_of<ViewUpdates> =
+    std::to_array<NamedValue<ViewUpdates>>({{"simultaneous", ViewUpdates::simultaneous},
+                                            {"sequential", ViewUpdates::sequential},
+                                            {"efficient", ViewUpdates::efficient}});
+
 /// When iterations stop: after their full number, by held-out photons, or at a relative change
 /// below `fraction`.
 struct StopRule {
@@ -93,6 +99,11 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
                                              "Acceleration of rl, rl-tv and map", {},
                                              parse_acceleration),
+    option<&DeconvolveOptions::view_updates>(
+        "view_updates", "--view-updates", "",
+        "How several views change the estimate in an iteration of rl: all at once, one after the "
+        "other, or so by the back projectors of Preibisch et al. (2014)",
+        {}, parse_view_updates),
     OptionField<DeconvolveOptions, BackgroundRule>{
         {"background", "--background", "N|auto|smooth",
          "Level of the image without the specimen's light; auto: the level that most pixels are "

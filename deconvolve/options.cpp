@@ -45,6 +45,7 @@ std::string_view name_in_methods(std::string_view option) {
 
 CONVOLUME_TO_STRING(DeconvolveMethod)
 CONVOLUME_TO_STRING(Acceleration)
+CONVOLUME_TO_STRING(ViewUpdates)
 
 std::span<const NamedValue<DeconvolveMethod>> MethodNames::all() {
     static constexpr auto names = std::apply(
@@ -119,6 +120,10 @@ DeconvolveMethod parse_deconvolve_method(std::string_view text) {
 
 Acceleration parse_acceleration(std::string_view text) {
     return parse_name<Acceleration>(text, "the acceleration is ");
+}
+
+ViewUpdates parse_view_updates(std::string_view text) {
+    return parse_name<ViewUpdates>(text, "the updates of views are ");
 }
 
 std::optional<Boundary> parse_edges(std::string_view text) {

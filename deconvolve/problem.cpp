@@ -214,6 +214,14 @@ void check_unused(const DeconvolveOptions& options) {
                                        "it out, or ask for the uncertainty"));
 }
 
+void check_unused_of_image(const DeconvolveOptions& options) {
+    check_unused(options);
+    if (options.view_updates != ViewUpdates::simultaneous)
+        throw InvalidArgument(sentence(OptionName{"view_updates"},
+                                       " is of several views, and this is a single image; leave it "
+                                       "out"));
+}
+
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
                                      const DeconvolveOptions& options, int threads) {
     DeconvolutionProblem problem;
@@ -330,6 +338,7 @@ ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     if (traits.solves_system)
         return {4, 1};         // object: solution, residual, direction, product; image: model
     ArrayCounts counts{3, 2};  // object: estimate, correction, weights; image: data, model
+    counts.object += problem.parts - 1;  // weights of each part
     if (traits.keeps_previous) ++counts.object;
     if (traits.keeps_change) ++counts.object;
     if (problem.options.hold_out) ++counts.image;

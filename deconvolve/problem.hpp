@@ -43,6 +43,9 @@ struct DeconvolutionProblem {
     double psf_sum = 0;  ///< sum of the samples that the caller gave
     index_t negative_psf_samples = 0;
     bool has_light = false;  ///< whether a sample of the PSF is above 0
+    /// Number of parts of the pixels that change the estimate one after the other in an iteration,
+    /// such as views; 1: all pixels do at once.
+    int parts = 1;
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
@@ -113,6 +116,9 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
 
 /// Throws InvalidArgument if an option was changed that the method does not use.
 void check_unused(const DeconvolveOptions& options);
+
+/// The same for a single image, of which ViewUpdates are refused, too.
+void check_unused_of_image(const DeconvolveOptions& options);
 
 /// Returns the traits of the options' method.
 MethodTraits traits_of(const DeconvolveOptions& options);

@@ -268,8 +268,17 @@ void add_views(CLI::App& app, FuseRequest& request) {
 
 void add_method(CLI::App& app, FuseRequest& request) {
     begin_group(app, groups::method);
+    std::vector<NamedValue<DeconvolveMethod>> methods;
+    std::string names;
+    for (const NamedValue<DeconvolveMethod>& one : names_of<DeconvolveMethod>) {
+        if (!deconvolves_views(one.value)) continue;
+        methods.push_back(one);
+        names += message(names.empty() ? "" : "|", one.name);
+    }
+    add_parsed(app, "--method", request.options.method, parse_deconvolve_method, names,
+               help_of_names(request.options.method, methods));
     add_options(app, request.options,
-                {"method", "iterations", "stop", "gain", "offset", "acceleration", "boundary",
+                {"iterations", "stop", "view_updates", "gain", "offset", "acceleration", "boundary",
                  "tv_weight", "roughness"});
     begin_group(app, groups::machine);
     add_device_option(app, request.engines);

@@ -11,10 +11,13 @@
 // - write(values, array, first, count), read(…): copy between the host and an array
 // - staging, threads(): kind of host memory for transfers, and number of host threads
 // - records_phases, if its work records phases by itself
+// - use_part(k), use_all(), if pixels are in parts (DeconvolutionProblem::parts): the pixels that
+//   blur() and blur_back() are of from now on; use_part() returns their range
 
 #include <array>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/executor.hpp"
@@ -44,6 +47,8 @@ class ArrayExecutor final : public Executor {
         }
         correction_ = object(true);
         weights_ = object(true);
+        for (int k = 0; problem.parts > 1 && k < problem.parts; ++k)
+            weights_of_parts_.push_back(k == 0 ? weights_ : object(true));
         of(ArrayRole::other_object) = object(traits.draws_halves);
         previous_ = object(traits.keeps_previous);
         change_ = object(traits.keeps_change);
@@ -98,19 +103,28 @@ class ArrayExecutor final : public Executor {
             arrays_.for_each(pixels_, ConstantFill{model_, 1});
         else
             arrays_.for_each(pixels_, ComparedMask{data_, model_, pixel_weights_});
-        arrays_.blur_back(model_, weights_);
+        // Steps by parts need the weights of all pixels only here.
+        float* const all_weights = weights_of_parts_.empty() ? weights_ : correction_;
+        arrays_.blur_back(model_, all_weights);
         if (write_start(image))
-            arrays_.for_each(voxels_, begin_functor(image, estimate_, {weights_}));
+            arrays_.for_each(voxels_, begin_functor(image, estimate_, {all_weights}));
         else
             arrays_.for_each(voxels_, ConstantFill{estimate_, mean_at_start(image)});
+        begin_parts(all_weights);
     }
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        ArrayOperations operations{{}, *this, start, progress, {}, false};
-        run_iteration(problem_.options.method, operations);
+        StepResult result;
+        for_each_part([&](int) {
+            ArrayOperations operations{{}, *this, start, progress, {}, false};
+            run_iteration(problem_.options.method, operations);
+            result.refused = operations.result.refused;
+            for (std::size_t i = 0; i < result.sums.size(); ++i)
+                result.sums[i] += operations.result.sums[i];
+        });
         is_complete_ = false;
-        return operations.result;
+        return result;
     }
 
     void complete(const StepStart& start) override {
@@ -119,6 +133,44 @@ class ArrayExecutor final : public Executor {
     }
 
   private:
+    static constexpr bool has_parts = requires(Arrays & arrays) { arrays.use_part(0); };
+
+    /// Calls `use(k)` for the pixels of each part, which arrays of images then begin with; or once
+    /// for all pixels.
+    template <class Use>
+    void for_each_part(const Use& use) {
+        if constexpr (has_parts)
+            if (problem_.parts > 1) {
+                const std::array<float*, array_roles> whole = arrays_of_roles_;
+                for (int k = 0; k < problem_.parts; ++k) {
+                    const IndexRange range = arrays_.use_part(k);
+                    for (const ArrayRole role : {ArrayRole::data, ArrayRole::model,
+                                                 ArrayRole::held_out, ArrayRole::pixel_weights}) {
+                        float* const all = whole[static_cast<std::size_t>(role)];
+                        of(role) = all == nullptr ? nullptr : all + range.begin;
+                    }
+                    pixels_ = range.end - range.begin;
+                    weights_ = weights_of_parts_[static_cast<std::size_t>(k)];
+                    use(k);
+                }
+                for (const ArrayRole role : {ArrayRole::data, ArrayRole::model, ArrayRole::held_out,
+                                             ArrayRole::pixel_weights})
+                    of(role) = whole[static_cast<std::size_t>(role)];
+                pixels_ = problem_.pixels();
+                arrays_.use_all();
+                return;
+            }
+        use(0);
+    }
+
+    /// Finds the weights of each part; the model array has the pixels that are compared. Voxels
+    /// that no part sees start with 0, since steps leave those that their part does not see.
+    void begin_parts(const float* all_weights) {
+        if (problem_.parts == 1) return;
+        arrays_.for_each(voxels_, UnseenVoxels{estimate_, all_weights, least_weight});
+        for_each_part([&](int) { arrays_.blur_back(model_, weights_); });
+    }
+
     /// Views of the whole arrays, from which functors are made (method.hpp).
     struct ArrayViews {
         const ArrayExecutor& executor;
@@ -171,6 +223,14 @@ class ArrayExecutor final : public Executor {
             if (accepts())
                 executor.arrays_.back_project_unmatched(executor.array(image),
                                                         executor.array(object));
+        }
+        template <ArrayRole divisors = ArrayRole::weights, class Rule>
+        void update(const Rule& rule) {
+            using Base = FunctorOperations<ArrayOperations>;
+            if (executor.problem_.parts > 1)
+                Base::template update<divisors>(PartRule<Rule>{rule});
+            else
+                Base::template update<divisors>(rule);
         }
         template <class Make>
         void each_voxel(ArrayRoles, const Make& make) {
@@ -265,6 +325,7 @@ class ArrayExecutor final : public Executor {
     float*& pixel_weights_ = of(ArrayRole::pixel_weights);
     float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
     float* change_ = nullptr;    ///< the change that the last step added to its point
+    std::vector<float*> weights_of_parts_;  ///< empty if there is one part
     bool is_complete_ = true;
 };
 

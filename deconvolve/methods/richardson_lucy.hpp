@@ -4,7 +4,8 @@
 // 79:745 (1974).
 //     x = p / (Aᵀ1) · Aᵀ(y / (A p + b))
 // The starting point p is the newest estimate, or extrapolated beyond it: D. S. C. Biggs and M.
-// Andrews, Appl. Opt. 36:1766 (1997).
+// Andrews, Appl. Opt. 36:1766 (1997). The same iteration on one view after the other, each with its
+// own weights, is that of ordered subsets (ViewUpdates::sequential).
 
 #include <algorithm>
 #include <cmath>
@@ -116,8 +117,8 @@ struct RichardsonLucy {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     static constexpr const char *name = "rl", *help = "Richardson-Lucy";
     static constexpr std::array<std::string_view, 2> aliases{"richardson-lucy", "lucy-richardson"};
-    static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
-                                                                  "weights"};
+    static constexpr std::array<std::string_view, 4> option_names{"acceleration", "start",
+                                                                  "view_updates", "weights"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

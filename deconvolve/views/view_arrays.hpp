@@ -35,34 +35,55 @@ class ViewArrays final : public Views {
     explicit ViewArrays(const ViewScales& scales, Arguments&&... arguments)
         : Views(std::forward<Arguments>(arguments)...), scales_(scales) {}
 
+    /// Makes blur() and blur_back() those of one view, whose images begin with its pixels. Returns
+    /// its range among all pixels.
+    IndexRange use_part(int view) {
+        part_ = view;
+        const auto v = static_cast<std::size_t>(view);
+        return {scales_.first(v), scales_.first(v) + scales_.count(v)};
+    }
+    void use_all() { part_ = -1; }
+
     void blur(const float* object, float* image) {
-        for (std::size_t v = 0; v < scales_.views(); ++v) {
-            float* const of_view = image + scales_.first(v);
+        for_each_view([&](std::size_t v, index_t first) {
+            float* const of_view = image + first;
             this->record(v, object, of_view);
             const ViewScale& scale = scales_.scale(v);
             if (scale.factor != 1 || scale.constant != 0)
                 this->for_each(scales_.count(v), ScaledPixels{of_view, of_view, scale});
-        }
+        });
     }
     void blur_back(const float* image, float* object) {
         this->for_each(this->voxels(), ConstantFill{object, 0});
-        for (std::size_t v = 0; v < scales_.views(); ++v) {
-            const float* of_view = image + scales_.first(v);
+        for_each_view([&](std::size_t v, index_t first) {
+            const float* of_view = image + first;
             const float factor = scales_.scale(v).factor;
             if (factor != 1) {
                 float* const scaled = this->scaled_image();
                 this->for_each(scales_.count(v), ScaledPixels{of_view, scaled, {factor, 0}});
                 of_view = scaled;
             }
-            this->add_back(v, of_view, object);
-        }
+            const bool by_others = part_ >= 0 && scales_.has_back_projectors();
+            this->add_back(by_others ? scales_.views() + v : v, of_view, object);
+        });
     }
     void back_project_unmatched(const float*, float*) {
         throw InternalError("an unmatched back projector of several views");
     }
 
   private:
+    /// Calls `use(v, first)` for the views in use. Their images begin at pixel `first` of arrays.
+    template <class Use>
+    void for_each_view(const Use& use) const {
+        if (part_ >= 0) {
+            use(static_cast<std::size_t>(part_), index_t{0});
+            return;
+        }
+        for (std::size_t v = 0; v < scales_.views(); ++v) use(v, scales_.first(v));
+    }
+
     const ViewScales& scales_;
+    int part_ = -1;  ///< the view in use, or -1 for all
 };
 
 }  // namespace convolume::deconvolve

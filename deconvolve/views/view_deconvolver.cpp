@@ -13,6 +13,7 @@
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/sufficient_limit.hpp"
+#include "deconvolve/views/back_projectors.hpp"
 #include "deconvolve/views/view_arrays.hpp"
 #include "deconvolve/views/view_images.hpp"
 
@@ -59,7 +60,7 @@ using deconvolve::ViewProblem;
 // Returns the options of all views together.
 DeconvolveOptions common_options(const DeconvolveOptions& options) {
     deconvolve::check_unused(options);
-    if (!uses_option(options.method, "weights") || uses_option(options.method, "unmatched"))
+    if (!deconvolves_views(options.method))
         throw InvalidArgument(message("several views are not deconvolved by ",
                                       to_string(options.method), ": choose rl, rl-tv, shb or map"));
     if (options.splits > 0)
@@ -72,6 +73,7 @@ DeconvolveOptions common_options(const DeconvolveOptions& options) {
         throw InvalidArgument("a coarse start is made of one view alone: leave it out");
     DeconvolveOptions common = options;
     common.coarse_start = 0;
+    if (options.view_updates != ViewUpdates::simultaneous) common.acceleration = Acceleration::none;
     common.has_pixel_weights = true;
     common.streamed = false;
     common.image_type.reset();
@@ -97,9 +99,13 @@ ViewProblem problem_of(const View& view, const DeconvolveOptions& common, const 
     one.view.psfs.clear();
     one.light = levels.light;
     one.border = levels.border;
+    one.full_weight = levels.full_weight;
     if (!(levels.light > 0) || !std::isfinite(levels.light))
         throw InvalidArgument(message("the light of a view is ", levels.light,
                                       " times that of the others: give a number above 0"));
+    if (!(levels.full_weight >= 0) || !std::isfinite(levels.full_weight))
+        throw InvalidArgument(message("the full weight of a view is ", levels.full_weight,
+                                      ": give a number above 0, or 0 for the largest weight"));
     if (levels.border < 0)
         throw InvalidArgument(message("the border of a view is ", levels.border,
                                       " voxels wide: give a number from 0"));
@@ -118,6 +124,10 @@ ViewProblem problem_of(const View& view, const DeconvolveOptions& common, const 
 
 }  // namespace
 
+bool deconvolves_views(DeconvolveMethod method) {
+    return uses_option(method, "weights") && !uses_option(method, "unmatched");
+}
+
 struct ViewDeconvolver::Impl {
     DeconvolutionProblem problem;
     std::vector<ViewProblem> views;
@@ -134,6 +144,7 @@ struct ViewDeconvolver::Impl {
     void resolve(const Shape3& result, const std::vector<View>& given,
                  const DeconvolveOptions& common, const std::vector<ViewLevels>& levels);
     void make_model(std::vector<View> given, const EngineChoice& engines);
+    void add_back_projectors(std::vector<View>& given, std::vector<Volume>& taps);
     bool place_on_gpu(const std::vector<View>& given, const EngineChoice& engines);
     void place_on_host(const std::vector<View>& given, const EngineChoice& engines);
     DeconvolveReport iterate(deconvolve::ViewImages& images, const DeconvolveRun& run,
@@ -156,6 +167,8 @@ void ViewDeconvolver::Impl::resolve(const Shape3& result, const std::vector<View
     problem.traits = deconvolve::traits_of(common);
     problem.image = result;
     problem.recorded_pixels = pixels;
+    if (common.view_updates != ViewUpdates::simultaneous)
+        problem.parts = static_cast<int>(given.size());
     problem.psf_sum = views[0].problem.psf_sum;
     problem.has_light = true;
     // The mean of the views' corrections has less noise than one of them.
@@ -181,6 +194,8 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
         }
     }
     object = object_grid(problem.image, given);
+    if (problem.options.view_updates == ViewUpdates::efficient && given.size() > 1)
+        add_back_projectors(given, taps);
     problem.object = object.shape;
     problem.image_at = object.result_at;
     // The caller's images and result, and copies of masks.
@@ -197,6 +212,23 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
         }
         one.problem.release_taps();
     }
+}
+
+// Adds a view behind the given ones for each, whose adjoint projects it back in efficient updates.
+void ViewDeconvolver::Impl::add_back_projectors(std::vector<View>& given,
+                                                std::vector<Volume>& taps) {
+    for (const View& view : given)
+        if (view.psfs.size() > 1)
+            throw InvalidArgument(
+                "efficient updates need one PSF for each view, and a view has several: choose "
+                "sequential or simultaneous updates");
+    const std::vector<View> forward = given;
+    for (std::size_t v = 0; v < forward.size(); ++v) {
+        View& back = given.emplace_back(forward[v]);
+        back.psfs.front().psf =
+            taps.emplace_back(deconvolve::back_projector(forward, v, threads)).view();
+    }
+    scales->add_back_projectors();
 }
 
 // Returns false if there is no GPU that can be used, or if its memory does not hold the arrays.

@@ -163,6 +163,7 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
     all.photons.gain = all.noise.gain = first.gain;
     all.has_gain = true;
     float largest = 0;
+    double full_weight = 0;
     std::vector<ViewWeights> weights;
     for (std::size_t v = 0; v < views_.size(); ++v) {
         const LoadedImage& found = found_[v];
@@ -185,13 +186,15 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
         all.is_filtered = all.is_filtered || found.is_filtered;
         weights.emplace_back(views_[v], problem.image);
         largest = std::max(largest, weights.back().largest(executor.threads()));
+        full_weight = std::max(full_weight, views_[v].full_weight);
     }
     if (!(largest > 0))
         throw BadData(
             "no pixel of the views is inside the result and has a weight above 0: check the "
             "transforms, whose direction may be the other one, and the masks");
+    const float unit = full_weight > 0 ? static_cast<float>(full_weight) : largest;
     for (std::size_t v = 0; v < views_.size(); ++v)
-        weights[v].write(executor, scales_.first(v), largest);
+        weights[v].write(executor, scales_.first(v), unit);
     return all;
 }
 

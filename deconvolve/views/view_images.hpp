@@ -17,8 +17,9 @@ struct ViewProblem {
     DeconvolutionProblem problem;
     View view;  ///< with a copy of the mask, if there is one
     Volume mask;
-    double light = 1;    ///< ViewLevels::light
-    index_t border = 0;  ///< ViewLevels::border
+    double light = 1;        ///< ViewLevels::light
+    index_t border = 0;      ///< ViewLevels::border
+    double full_weight = 0;  ///< ViewLevels::full_weight
 };
 
 class ViewImages final : public CallerImages {

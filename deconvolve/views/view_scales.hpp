@@ -34,10 +34,15 @@ class ViewScales {
     index_t largest() const { return *std::max_element(counts_.begin(), counts_.end()); }
     const ViewScale& scale(std::size_t view) const { return scales_[view]; }
     void set_scale(std::size_t view, const ViewScale& scale) { scales_[view] = scale; }
+    /// Says that the model has further views behind these, which project them back in steps by one
+    /// view (ViewUpdates::efficient).
+    void add_back_projectors() { has_back_projectors_ = true; }
+    bool has_back_projectors() const { return has_back_projectors_; }
 
   private:
     std::vector<ViewScale> scales_;
     std::vector<index_t> firsts_, counts_;
+    bool has_back_projectors_ = false;
 };
 
 }  // namespace convolume::deconvolve

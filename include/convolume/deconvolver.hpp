@@ -117,6 +117,28 @@ enum class Acceleration {
     biggs_andrews,
 };
 
+/// How the views of an object change its estimate (ViewDeconvolver).
+enum class ViewUpdates {
+    simultaneous,  ///< all views at once, by the mean of their corrections
+    /// One view after the other in each iteration, as ordered subsets: H. M. Hudson and R. S.
+    /// Larkin, IEEE Trans. Med. Imaging 13:601 (1994). Each view v makes the step
+    ///
+    ///     x ← x / (A_vᵀ w_v) · A_vᵀ(w_v y_v / (A_v x + b_v))
+    ///
+    /// where it sees light, and leaves other voxels as they are. With N views, an iteration is
+    /// about as far as N simultaneous ones. Steps end near the most probable object, not at it: in
+    /// noise, each view pulls the estimate to itself.
+    sequential,
+    /// As sequential, with back projectors that hold what other views say: S. Preibisch et al.,
+    /// Nat. Methods 11:645 (2014). In place of the mirrored PSF P_v*, a view is projected back by
+    ///
+    ///     P_v* · Π_w (P_v* ∗ P_w ∗ P_w*)
+    ///
+    /// of sum 1, with the PSFs of all other views w, brought to the voxels of v. It takes few
+    /// iterations, whose result is not that of the likelihood.
+    efficient,
+};
+
 /// Scale from a pixel's value to photons:
 ///
 ///     photons = gain (value − offset)
@@ -143,6 +165,9 @@ struct DeconvolveOptions {
     std::optional<int> iterations;
     /// Acceleration, for all methods but shb, nnls and wiener.
     Acceleration acceleration = Acceleration::biggs_andrews;
+    /// For rl in ViewDeconvolver, not in Deconvolver. Other updates than simultaneous ones are not
+    /// accelerated.
+    ViewUpdates view_updates = ViewUpdates::simultaneous;
     /// Continuation of the object outside the image. If not given, edges `extend`: the object
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
@@ -268,6 +293,8 @@ struct DepthPsf {
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
+/// Returns "simultaneous", "sequential" or "efficient".
+CONVOLUME_API const char* to_string(ViewUpdates);
 /// Returns whether a method uses an option, which has its name in DeconvolveOptions. Further names
 /// are "start" (DeconvolveRun::start), and "mask", "no_data", "hot_pixels" and "nan" for the pixels
 /// that are left out.
@@ -293,6 +320,9 @@ CONVOLUME_API bool has_likelihood(DeconvolveMethod);
 CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
 /// Parses "none" or "biggs-andrews". Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API Acceleration parse_acceleration(std::string_view);
+/// Parses "simultaneous", "sequential" or "efficient". Throws InvalidArgument, which lists these,
+/// for others.
+CONVOLUME_API ViewUpdates parse_view_updates(std::string_view);
 /// Parses the value of DeconvolveOptions::boundary: "extend", which gives none, or the name of a
 /// BoundaryKind other than constant. Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API std::optional<Boundary> parse_edges(std::string_view);

@@ -25,11 +25,18 @@ struct ViewLevels {
     /// likelihood rise from 0 to 1, as a squared sine. Errors of the transform then make no edge
     /// where a view ends.
     index_t border = 0;
+    /// Weight of a pixel that counts as one without a mask; 0: the largest weight of all views. The
+    /// largest number of all views holds. Blocks of larger recordings need the same one, as some
+    /// have only small weights.
+    double full_weight = 0;
 };
 
 /// Returns the factors by which weights fall towards both borders of an axis of `extent` pixels
 /// (ViewLevels::border). They multiply along the axes. A single pixel has the factor 1.
 CONVOLUME_API std::vector<float> border_factors(index_t extent, index_t border);
+
+/// Returns whether several views are deconvolved by a method: rl, rl-tv, shb and map.
+CONVOLUME_API bool deconvolves_views(DeconvolveMethod method);
 
 /// Deconvolves recordings of one object in float32. Their joint likelihood is that of all photons:
 ///

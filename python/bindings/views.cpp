@@ -67,10 +67,11 @@ void bind_view(nb::module_& module) {
         .def(
             "set_levels",
             [](OwnedView& self, std::optional<double> background, std::optional<double> offset,
-               std::optional<double> gain, double light, index_t border) {
-                self.levels = {background, offset, gain, light, border};
+               std::optional<double> gain, double light, index_t border, double full_weight) {
+                self.levels = {background, offset, gain, light, border, full_weight};
             },
-            "background"_a.none(), "offset"_a.none(), "gain"_a.none(), "light"_a, "border"_a);
+            "background"_a.none(), "offset"_a.none(), "gain"_a.none(), "light"_a, "border"_a,
+            "full_weight"_a = 0.0);
     module.def(
         "object_grid",
         [](const Triple& result, const std::vector<const OwnedView*>& views) {

@@ -19,6 +19,8 @@ from ._options import triple_of, with_keywords
 from ._run import Progress, Resources, engines, log_plan, progress_bar
 from ._views import View, core_view, listed, shapes_of
 
+ViewUpdates = Literal["simultaneous", "sequential", "efficient"]
+
 
 class ViewKeywords(Resources, total=False):
     """Keywords of :class:`ViewDeconvolver`."""
@@ -26,6 +28,7 @@ class ViewKeywords(Resources, total=False):
     method: Literal["rl", "rl-tv", "shb", "map"]
     iterations: int | None
     acceleration: Acceleration
+    view_updates: ViewUpdates
     edges: Edges
     tv_weight: float | Literal["auto"]
     roughness: float | Literal["auto"]
@@ -62,6 +65,11 @@ class ViewDeconvolver:
     iterations : int, optional
         Number of iterations. With None and no `stop`, the number is found that predicts one photon in eight of each
         view best.
+    view_updates : {"simultaneous", "sequential", "efficient"}
+        How the views change the estimate in an iteration of "rl": all at once; one after the other, as ordered subsets
+        (Hudson and Larkin 1994), which takes fewer iterations; or one after the other by back projectors that hold what
+        the other views say (Preibisch et al. 2014), which takes fewest and does not end at the most probable object.
+        The last two are not accelerated.
     acceleration, edges, tv_weight, roughness, spacing, stop, saturation, no_data, hot_pixels, nan
         See :class:`Deconvolver`. `spacing` is that of the result. The PSF of a view without a transform, if it knows
         its voxels, is resampled to them.

@@ -118,6 +118,9 @@ TEST_CASE("options of a deconvolution are named and parsed") {
     CHECK(parse_acceleration("none") == Acceleration::none);
     CHECK(parse_acceleration("biggs-andrews") == Acceleration::biggs_andrews);
     check_refusals(parse_acceleration, {"none", "biggs-andrews"});
+    CHECK(std::string(to_string(ViewUpdates::efficient)) == "efficient");
+    CHECK(parse_view_updates("sequential") == ViewUpdates::sequential);
+    check_refusals(parse_view_updates, {"simultaneous", "sequential", "efficient"});
     CHECK_FALSE(parse_edges("extend").has_value());
     for (const BoundaryKind kind :
          {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
