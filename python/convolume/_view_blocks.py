@@ -22,7 +22,7 @@ from ._operation import BlockResult, Operation, PlanCache, hash_of, plain_values
 from ._operations import options_in_blocks, options_of_a_sample, weights_to_find
 from ._psf import prepared_kernel
 from ._view_deconvolver import ViewDeconvolver, ViewKeywords
-from ._views import View, listed, matrix_of
+from ._views import PartOfView, View, listed, matrix_of
 from ._zarr_target import TargetFacts
 
 _LEVELS = ("background", "offset", "gain")
@@ -78,6 +78,8 @@ class Fusion(Operation):
         self._views = [_with_voxels_of(view, self.options.get("spacing")) for view in self._views]
         self._maps = [_checked_map(view) for view in self._views]
         self._masks = [_checked_mask(view, extents) for view, extents in zip(self._views, self._extents)]
+        # A block at a border, or under a mask, may have small weights alone, which count less than a penalty.
+        self._full_weight = max(1.0 if one is None else float(np.max(one)) for one in self._masks)
         reach = np.max([abs(matrix) @ _extents_of_psf(view) for (matrix, _), view in zip(self._maps, self._views)], 0)
         self.halo = symmetric_halo([int(np.ceil(one - 1e-9)) for one in reach] if halo is None else halo)
         self.dtype = result_type(dtype, "float32")
@@ -281,8 +283,10 @@ class Fusion(Operation):
             z, y, x = np.ix_(*ramps)
             mask = z * y * x if mask is None else z * y * x * mask
         positions = None if view.positions is None else np.asarray(view.positions, np.float64) - begin
-        return dataclasses.replace(view, transform=np.column_stack([matrix, matrix @ begin + offset - first]),
-                                   positions=positions, mask=mask, border=0, **self._levels[number])
+        known = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
+        transform = np.column_stack([matrix, matrix @ begin + offset - first])
+        return PartOfView(**known | {"transform": transform, "positions": positions, "mask": mask, "border": 0,
+                                     "full_weight": self._full_weight, **self._levels[number]})
 
 
 def _levels_of(view: View) -> dict[str, float] | None:

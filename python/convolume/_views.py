@@ -59,6 +59,14 @@ class View:
     """The PSF's sample that stands for no shift, see :class:`convolume.Convolver`."""
 
 
+@dataclass(frozen=True, eq=False)
+class PartOfView(View):
+    """A part of a recording, for a block of the result."""
+
+    full_weight: float = 0.0
+    """Weight of a pixel that counts as one without a mask, the same in all blocks. 0: the largest one."""
+
+
 def listed(values: Any, what: str) -> list[Any]:
     """Returns the members of a list, a tuple or an array."""
     if not isinstance(values, list | tuple | np.ndarray) or isinstance(values, np.ndarray) and values.ndim == 0:
@@ -140,7 +148,8 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
                           for one, name in ((view.background, "background"), (view.offset, "offset")))
     gain = None if view.gain is None else _number(view.gain, "gain")
     made.set_levels(background, offset, gain, _number(view.light, "light"),
-                    max(-1, min(whole_numbers([view.border], "border")[0], _WIDEST)))
+                    max(-1, min(whole_numbers([view.border], "border")[0], _WIDEST)),
+                    view.full_weight if isinstance(view, PartOfView) else 0.0)
     return made
 
 

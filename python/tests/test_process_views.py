@@ -61,6 +61,21 @@ def test_blocks_are_those_of_the_whole(tmp_path, views, images, method):
     assert np.abs(np.asarray(convolume.open(tmp_path / "a.zarr")) - whole).max() > 0.05 * whole.max()
 
 
+def test_small_weights_count_against_a_penalty_as_in_the_whole(tmp_path, images):
+    """Half of the blocks see no weight above 0.1, which leaves the total variation to decide there."""
+    mask = np.ones(SHAPE, np.float32)
+    mask[:, :, :27] = 0.1
+    views = [convolume.View(PSF, mask=mask, background=30, gain=1, offset=0)]
+    options = {"method": "rl-tv", "tv_weight": 0.05, "iterations": 15}
+    convolume.process(images[:1], tmp_path / "b.zarr", "fuse", views=views, halo=(12, 14, 9), **options, **GRID)
+    found = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())["found"]
+    restore = convolume.ViewDeconvolver(views, [SHAPE], acceleration="none", device="cpu", no_data="off",
+                                        hot_pixels="off", saturation=None, **options)
+    whole = restore(images[:1], start=np.full(SHAPE, found["light"]))
+    result = np.asarray(convolume.open(tmp_path / "b.zarr"))
+    assert np.abs(result - whole)[:, :, :18].max() < 0.01 * whole[:, :, :18].max()
+
+
 def test_levels_are_those_of_all_blocks(tmp_path, views, images):
     for number, image in enumerate(images):
         convolume.save(tmp_path / f"{number}.zarr", image, spacing=(0.3, 0.3, 0.3), levels=1)
