@@ -33,12 +33,13 @@ constexpr auto process_options = std::to_array<ProcessOption>({
      "NaN and infinities of the image: error (default), zero; convolve: also propagate"},
     {groups::input, "--threshold", "X", "Skip blocks without a larger sample"},
     {groups::input, "--mask", "IMAGE", "Skip blocks where it is 0"},
+    {groups::input, "--view", "IMAGE", "fuse: a further view, for each; SOURCE is the first one"},
     {groups::psf, "-p,--kernel,--psf,--psf-for", "[CHANNEL=]FILE",
      "The kernel or PSF; given several times, one for each channel in their order, or for channels "
-     "by number or name, as --psf DAPI=a.tif"},
+     "by number or name, as --psf DAPI=a.tif; fuse: of all views, or once for each"},
     {groups::psf, "--origin", "middle|scipy|peak|Z,Y,X", "The kernel's center (default middle)"},
     {groups::psf, "--normalize", "sum|peak", "convolve: divide the kernel by it"},
-    {groups::method, "--op", "convolve|deconvolve|deskew", "Required, except with --status"},
+    {groups::method, "--op", "convolve|deconvolve|deskew|fuse", "Required, except with --status"},
     {groups::method, "--boundary", "zero|constant|nearest|reflect|mirror|wrap",
      "convolve: how the image continues beyond its edges (default zero)"},
     {groups::method, "--cval", "X", "convolve: the value outside, for constant"},
@@ -54,6 +55,16 @@ constexpr auto process_options = std::to_array<ProcessOption>({
     {groups::method, "--pixel", "LENGTH", "deskew: edge of a camera pixel (default: the image's)"},
     {groups::method, "--opposite-scan", "", "deskew: planes are displaced to lower indices"},
     {groups::method, "--rotate", "", "deskew: make planes parallel to the cover glass"},
+    {groups::method, "--transform", "FILE", "fuse: where a view lies, as of convolume fuse"},
+    {groups::method, "--transform-unit", "um|voxel", "fuse: unit of the positions in these files"},
+    {groups::method, "--result-voxel", "LENGTH",
+     "fuse: edge of the result's voxels, which are cubes (default: the first view's voxels)"},
+    {groups::method, "--light", "X",
+     "fuse: light that a view records, relative to the others, once for each (default 1)"},
+    {groups::method, "--border", "N",
+     "fuse: voxels at the borders of views over which their weight rises from 0 (default 0)"},
+    {groups::method, "--view-updates", "simultaneous|sequential|efficient",
+     "fuse: as of convolume fuse (default simultaneous)"},
     {groups::machine, "--block", "Z,Y,X|auto", "Samples computed at once: whole shards"},
     {groups::machine, "--block-range", "I/N", "Only the I-th of N shares, from 0"},
     {groups::machine, "--dask", "ADDRESS|local:N", "Compute on a cluster of Dask"},
@@ -103,7 +114,7 @@ void add_scan_options(CLI::App& command) {
 void add_process_command(CLI::App& app, Action& /*action*/) {
     CLI::App* command = app.add_subcommand(
         "process",
-        "Convolve, deconvolve or deskew an image of any size block by block into OME-Zarr\n"
+        "Convolve, deconvolve, deskew or fuse images of any size block by block into OME-Zarr\n"
         "It can be stopped, resumed, and shared among processes and machines. The Python package "
         "contains the program: pip install '.[zarr]' in a clone.");
     set_examples(*command, {"convolume process image.tif sharp.zarr --op deconvolve --psf psf.tif",
@@ -113,7 +124,8 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
     command->add_option("TARGET", "OME-Zarr: a path or s3://bucket/name.zarr")->required();
     for (const ProcessOption& option : process_options) add_text(*command, option);
     add_scan_options(*command);
-    command->get_option("--kernel")->take_all()->allow_extra_args(false);
+    for (const char* name : {"--kernel", "--view", "--transform", "--light"})
+        command->get_option(name)->take_all()->allow_extra_args(false);
 }
 
 ProcessWords parse_process(const std::vector<std::string>& words) {

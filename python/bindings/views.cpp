@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward model of several views, and their deconvolution.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <vector>
@@ -10,6 +11,8 @@
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
 #include "convolume/view_deconvolver.hpp"
+#include "operations/views/field_psfs.hpp"
+#include "operations/views/transforms.hpp"
 
 namespace convolume::python {
 
@@ -96,6 +99,59 @@ void bind_view(nb::module_& module) {
         "matrix"_a, "offset"_a, "from_spacing"_a, "to_spacing"_a);
 }
 
+/// Binds the rules of files that say what is known of views.
+void bind_view_files(nb::module_& module) {
+    using Numbers = std::array<double, 3>;
+    const auto size_of = [](const Numbers& edges) {
+        return VoxelSize{edges[0], edges[1], edges[2]};
+    };
+    module.def("check_view_values", &check_view_values,
+               "Refuses numbers of values that do not suit a number of views.", "option"_a,
+               "given"_a, "views"_a, "but_the_first"_a = false);
+    module.def("check_view_transforms", &check_view_transforms,
+               "Refuses numbers of transforms that do not suit a number of views.", "option"_a,
+               "given"_a, "views"_a);
+    module.def(
+        "read_view_maps",
+        [size_of](const std::vector<std::string>& files, bool in_um, bool in_voxels,
+                  const std::vector<std::string>& names,
+                  const std::vector<std::optional<Numbers>>& voxels,
+                  const std::array<Numbers, 3>& first_to_result) {
+            ViewTransforms views{files, TransformUnit::unknown, names, {}, {first_to_result, {}}};
+            if (in_um) views.unit = TransformUnit::um;
+            if (in_voxels) views.unit = TransformUnit::voxel;
+            for (const std::optional<Numbers>& one : voxels)
+                views.voxels.push_back(one ? std::optional(size_of(*one)) : std::nullopt);
+            nb::list maps;
+            for (const VoxelMap& map : read_view_maps(views))
+                maps.append(nb::make_tuple(map.matrix, map.offset));
+            return maps;
+        },
+        "Returns matrix and offset of the map from each view's voxels to those of the result.",
+        "files"_a, "in_um"_a, "in_voxels"_a, "names"_a, "voxels"_a, "first_to_result"_a);
+    module.def(
+        "covering_grid",
+        [size_of](const Triple& shape, const Numbers& from, const Numbers& to, const char* option) {
+            const CoveringGrid grid =
+                covering_grid(index3(shape), size_of(from), size_of(to), option);
+            return nb::make_tuple(triple(grid.shape), grid.map.matrix);
+        },
+        "Returns the extents of a grid with other voxels, and the matrix of the map to it.",
+        "shape"_a, "voxel"_a, "to_voxel"_a, "option"_a);
+    module.def(
+        "read_field_psfs",
+        [](const std::string& path) {
+            std::vector<std::pair<Numbers, std::string>> psfs;
+            if (!is_field_psf_list(path)) return nb::make_tuple(psfs, false);
+            const FieldPsfList list = read_field_psfs(path);
+            for (const PlacedPsf& one : list.psfs) psfs.emplace_back(one.at, one.path);
+            return nb::make_tuple(psfs, list.in_um);
+        },
+        "Returns place and path of each PSF of a list, none for one PSF, and whether places are in "
+        "um.",
+        "path"_a);
+}
+
 void bind_forward_model(nb::module_& module) {
     nb::class_<ForwardModel>(module, "ForwardModel")
         .def(
@@ -143,6 +199,7 @@ void bind_forward_model(nb::module_& module) {
 
 void bind_views(nb::module_& module) {
     bind_view(module);
+    bind_view_files(module);
     bind_forward_model(module);
     nb::class_<ViewDeconvolver>(module, "ViewDeconvolver")
         .def(

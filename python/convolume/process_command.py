@@ -28,6 +28,7 @@ from ._errors import (
 from ._process import RunKeywords, run_process, settings_of
 from ._process_plan import plan_process
 from ._process_report import BlocksFailed, ProcessReport, process_status
+from ._view_files import take_views
 
 _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
@@ -49,7 +50,7 @@ def _origin(text: str) -> str | tuple[int, ...]:
 
 _VALUES: dict[str, tuple[Callable[[str], Any], str]] = {
     **dict.fromkeys(("halo", "chunks", "shards"), (_extents, "Z,Y,X")), "block": (_or_auto(_extents), "Z,Y,X or auto"),
-    **dict.fromkeys(("iterations", "level", "levels", "zarr_format", "workers"), (int, "a whole number")),
+    **dict.fromkeys(("iterations", "level", "levels", "zarr_format", "workers", "border"), (int, "a whole number")),
     **dict.fromkeys(("background", "stop"), (_or_auto(float), "a number or auto")),
     **dict.fromkeys(("cval", "threshold", "angle", "fill"), (float, "a number")),
     "origin": (_origin, "Z,Y,X or a name"),
@@ -60,6 +61,10 @@ _VALUES: dict[str, tuple[Callable[[str], Any], str]] = {
 _KEYWORDS = {"threads": "workers", "output_type": "dtype", "opposite_scan": "opposite",
              "output_voxel": "output_spacing"}
 """Keywords of :func:`process` for options with another name."""
+
+
+_LISTS = ("view", "transform", "light")
+"""Options that are given once for each of several views."""
 
 
 def _kernel_of(texts: list[str]) -> str | list[str] | dict[str, str]:
@@ -84,6 +89,9 @@ def _given(words: Sequence[str]) -> dict[str, Any]:
     for name, texts in _core.parse_process(list(words)).items():
         option = name.replace("-", "_")
         keyword = _KEYWORDS.get(option, option)
+        if keyword in _LISTS:
+            found[keyword] = texts
+            continue
         read, what = _VALUES.get(keyword, (str, "a text"))
         try:
             found[keyword] = _kernel_of(texts) if keyword == "kernel" else read(texts[-1])
@@ -125,8 +133,10 @@ def _run(given: Mapping[str, Any]) -> None:
     if len(images) < 2:
         raise InvalidArgument("SOURCE and TARGET are needed: convolume process SOURCE TARGET --op convolve …")
     if "op" not in given:
-        raise InvalidArgument("--op is needed: convolve, deconvolve or deskew")
+        raise InvalidArgument("--op is needed: convolve, deconvolve, deskew or fuse")
     (source, target), op = images, given.pop("op")
+    if op == "fuse":
+        source = take_views(source, given)
     run = {name: given.pop(name) for name in RunKeywords.__annotations__ if name in given}
     if is_dry:
         plan = plan_process(source, target, op, **given)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the options of ``convolume process --op fuse`` say of several views."""
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._errors import InvalidArgument
+from ._files import open as open_image
+from ._files import open_quietly
+from ._image import Image
+from ._labels import voxels_of
+from ._options import Origin
+from ._psf import prepared_kernel
+from ._views import View
+
+
+def take_views(source: str, given: dict[str, Any]) -> list[str]:
+    """Replaces the options of views by the arguments `views`, `shape` and `spacing` of :func:`process`; returns the
+    images of all views."""
+    sources = [source, *given.pop("view", [])]
+    count = len(sources)
+    psfs = given.pop("kernel", None)
+    if psfs is None:
+        raise InvalidArgument("the views have no point spread function: add --psf")
+    if isinstance(psfs, dict):
+        raise InvalidArgument("--psf names channels, but with --op fuse it names the PSF of each view: leave them out")
+    psfs = [psfs] if isinstance(psfs, str) else psfs
+    lights = [_number(text) for text in given.pop("light", [])]
+    transforms = given.pop("transform", [])
+    _core.check_view_values("--psf", len(psfs), count)
+    _core.check_view_values("--light", len(lights), count)
+    _core.check_view_transforms("--transform", len(transforms), count)
+    opening = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
+    images = [open_quietly(one, **opening) for one in sources]
+    voxels = [_voxel(image) for image in images]
+    to_result = _take_grid(given, images[0], voxels[0])
+    unit = given.pop("transform_unit", "")
+    if unit not in ("", "um", "voxel"):
+        raise InvalidArgument(f"--transform-unit is um or voxel, not '{unit}': choose one of these")
+    maps = _core.read_view_maps(transforms, unit == "um", unit == "voxel", sources, voxels, to_result)
+    origin, background = given.pop("origin", "middle"), given.pop("background", "auto")
+    border = given.pop("border", 0)
+    given["views"] = [
+        View(**_psfs(psfs[number if len(psfs) > 1 else 0], origin, image, voxel),
+             transform=_transform(np.column_stack([matrix, offset]), "shape" in given), background=background,
+             light=lights[number if len(lights) > 1 else 0] if lights else 1.0, border=border)
+        for number, (image, voxel, (matrix, offset)) in enumerate(zip(images, voxels, maps))]
+    return sources
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidArgument(f"--light is '{text}': give a number") from None
+
+
+def _voxel(image: Image) -> tuple[float, float, float] | None:
+    sizes = voxels_of(image) or {}
+    known = [sizes.get(axis) for axis in "ZYX"]
+    if None in known:
+        return None
+    z, y, x = (float(one) for one in known if one is not None)
+    return z, y, x
+
+
+def _transform(matrix: np.ndarray, has_grid: bool) -> np.ndarray | None:
+    """Returns the transform of a view, or None if its voxels are those of the result."""
+    return None if not has_grid and np.array_equal(matrix, np.eye(3, 4)) else matrix
+
+
+def _take_grid(given: dict[str, Any], first: Image, voxel: tuple[float, float, float] | None) -> list[list[float]]:
+    """Sets the extents and voxels of a result with voxels of its own; returns the matrix from the first view's voxels
+    to these."""
+    if "result_voxel" not in given:
+        return [[float(one) for one in row] for row in np.eye(3)]
+    text = given.pop("result_voxel")
+    edge = _core.parse_lengths_um("--result-voxel", f"{text},{text},{text}")[0]
+    if voxel is None:
+        raise InvalidArgument("--result-voxel needs the voxel size of SOURCE, which does not say it")
+    shape, matrix = _core.covering_grid(first._metadata.shape, voxel, (edge,) * 3, "--result-voxel")
+    given["shape"], given["spacing"] = tuple(shape), (edge,) * 3
+    return [list(row) for row in matrix]
+
+
+def _psfs(path: str, origin: Origin, image: Image, voxel: tuple[float, float, float] | None) -> dict[str, Any]:
+    """Returns what a :class:`View` says of its PSFs, which are brought to the voxels of its image."""
+    placed, in_um = _core.read_field_psfs(path)
+    if in_um and voxel is None:
+        raise InvalidArgument(f"'{path}' has positions in µm, but the view does not say its voxel size: give them in "
+                              "voxels under the head z,y,x,psf")
+    paths = [file for _, file in placed] or [path]
+    kernels = [prepared_kernel(open_image(one), "the PSF of a view", 3, origin, voxels_of(image)) for one in paths]
+    origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
+    if len(origins) > 1:
+        raise InvalidArgument(f"the PSFs of '{path}' have different origins: bring them to one order of samples")
+    if not placed:
+        return {"psf": kernels[0].taps, "origin": kernels[0].origin}
+    positions = [tuple(np.divide(at, voxel)) if in_um and voxel is not None else at for at, _ in placed]
+    return {"psf": [one.taps for one in kernels], "positions": positions, "origin": kernels[0].origin}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of several views in blocks from the command line, against `convolume.process` with the same views."""
+
+import json
+
+import numpy as np
+import pytest
+
+import convolume
+from convolume import process_command
+
+pytest.importorskip("tensorstore")
+
+SHAPE = (16, 20, 24)
+MATRIX = np.array([[0, 0, 1, 2.0], [0, 1, 0, 0.5], [-1, 0, 0, 15]])  # z, y, x
+BLOCKS = ["--device", "cpu", "--chunks", "8,10,12", "--shards", "8,10,12", "--block", "8,10,12", "--iterations", "5"]
+VOXEL = (0.2, 0.2, 0.2)
+
+
+def gaussian(shape, sigma):
+    grids = np.meshgrid(*[np.arange(n) - n // 2 for n in shape], indexing="ij")
+    return np.exp(-0.5 * sum((grid / width) ** 2 for grid, width in zip(grids, sigma))).astype(np.float32)
+
+
+PSF, CORNER = gaussian((7, 5, 5), (1.6, 0.8, 0.8)), gaussian((7, 5, 5), (1.2, 1.3, 0.8))
+
+
+@pytest.fixture
+def folder(tmp_path, random):
+    thing = np.zeros(SHAPE)
+    thing[tuple(random.integers(2, n - 2, 20) for n in SHAPE)] = 4000
+    views = [convolume.View(PSF), convolume.View(PSF, MATRIX)]
+    light = convolume.ForwardModel(views, [SHAPE, SHAPE], device="cpu")(thing)
+    for name, image in zip(("a", "b"), light):
+        convolume.save(tmp_path / f"{name}.zarr", random.poisson(np.maximum(image, 0) + 20).astype(np.uint16),
+                       spacing=VOXEL)
+    convolume.save(tmp_path / "psf.tif", PSF, spacing=VOXEL)
+    convolume.save(tmp_path / "corner.tif", CORNER, spacing=VOXEL)
+    (tmp_path / "field.csv").write_text("z_um,y_um,x_um,psf\n0,0.8,0,psf.tif\n0,3.2,0,corner.tif\n")
+    rows = np.hstack([MATRIX[::-1, 2::-1], MATRIX[::-1, 3:]])
+    np.savetxt(tmp_path / "b.txt", rows)
+    np.savetxt(tmp_path / "b_um.txt", np.hstack([rows[:, :3], rows[:, 3:] * 0.2]))
+    return tmp_path
+
+
+def run(folder, target, *options, psf="psf.tif"):
+    return process_command.main([f"{folder}/a.zarr", f"{folder}/{target}", "--op", "fuse", "--view", f"{folder}/b.zarr",
+                                 "--psf", f"{folder}/{psf}", *BLOCKS, *options])
+
+
+def result_of(folder, target):
+    return np.asarray(convolume.open(folder / target))
+
+
+def expected(folder, views, **options):
+    grid = {"chunks": (8, 10, 12), "shards": (8, 10, 12), "block": (8, 10, 12), "device": "cpu", "iterations": 5}
+    convolume.process([folder / "a.zarr", folder / "b.zarr"], folder / "right.zarr", "fuse", views=views,
+                      overwrite=True, **grid, **options)
+    return result_of(folder, "right.zarr")
+
+
+def test_views_of_files(folder, capsys):
+    right = expected(folder, [convolume.View(PSF, background=20, border=2, light=2),
+                              convolume.View(PSF, MATRIX, background=20, border=2, light=1)])
+    more = ["--background", "20", "--border", "2", "--light", "2", "--light", "1"]
+    in_voxels = [*more, "--transform", f"{folder}/b.txt", "--transform-unit", "voxel"]
+    assert run(folder, "dry.zarr", *in_voxels, "--dry-run") == 0 and not (folder / "dry.zarr").exists()
+    assert run(folder, "v.zarr", *in_voxels, "--block-range", "0/2", "-q") == 0
+    assert process_command.main([f"{folder}/v.zarr", "--status"]) == 0
+    assert "4 of 8 blocks are done" in capsys.readouterr().out
+    assert run(folder, "v.zarr", *in_voxels, "--resume", "-q", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["complete_before"] == 4
+    assert run(folder, "um.zarr", *more, "--transform", f"{folder}/b_um.txt", "--transform-unit", "um", "-q") == 0
+    np.testing.assert_array_equal(result_of(folder, "v.zarr"), right)
+    np.testing.assert_allclose(result_of(folder, "um.zarr"), right, atol=1e-3 * right.max())
+    assert convolume.open(folder / "v.zarr").spacing == VOXEL
+
+
+def test_psfs_of_a_field_and_one_view_after_the_other(folder):
+    field = {"psf": [PSF, CORNER], "positions": [(0, 4, 0), (0, 16, 0)], "background": 20}
+    right = expected(folder, [convolume.View(**field), convolume.View(**field, transform=MATRIX)],
+                     view_updates="sequential")
+    assert run(folder, "f.zarr", "--background", "20", "--transform", f"{folder}/b.txt", "--transform-unit", "voxel",
+               "--view-updates", "sequential", "-q", psf="field.csv") == 0
+    np.testing.assert_allclose(result_of(folder, "f.zarr"), right, atol=1e-5 * right.max())
+
+
+def test_a_result_of_other_voxels(folder):
+    assert run(folder, "c.zarr", "--background", "20", "--transform", f"{folder}/b.txt", "--transform-unit", "voxel",
+               "--result-voxel", "300nm", "-q") == 0
+    result = convolume.open(folder / "c.zarr")
+    assert result.shape == (11, 13, 16) and result.spacing == pytest.approx((0.3, 0.3, 0.3))
+    scale = np.column_stack([np.eye(3) / 1.5, np.zeros(3)])
+    right = expected(folder, [convolume.View(PSF, scale, background=20),
+                              convolume.View(PSF, np.column_stack([MATRIX[:, :3], MATRIX[:, 3]]) / 1.5, background=20)],
+                     shape=(11, 13, 16), spacing=(0.3, 0.3, 0.3))
+    np.testing.assert_allclose(np.asarray(result), right, atol=1e-4 * right.max())
+
+
+@pytest.mark.parametrize(("options", "code", "sentence"), [
+    (["--transform", "b.txt"], 2, "--transform-unit um or voxel"),
+    (["--psf", "psf.tif", "--psf", "psf.tif"], 2, "--psf is given 3 times"),
+    (["--light", "much"], 2, "--light is 'much'"), (["--transform-unit", "mm"], 2, "um or voxel, not 'mm'"),
+    (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "others without"),
+    (["--view-updates", "serial"], 2, "simultaneous, sequential or efficient")])
+def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run(folder, "x.zarr", *options) == code
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1, error
+    assert not (folder / "x.zarr").exists()
+
+
+def test_views_are_of_fuse_alone(folder, capsys):
+    words = [f"{folder}/a.zarr", f"{folder}/x.zarr", "--op", "deconvolve", "--psf", f"{folder}/psf.tif", *BLOCKS]
+    assert process_command.main([*words, "--view", f"{folder}/b.zarr"]) == 2
+    assert "has no option 'view'" in capsys.readouterr().err
+    assert process_command.main([f"{folder}/a.zarr", f"{folder}/x.zarr", "--op", "fuse"]) == 2
+    assert "add --psf" in capsys.readouterr().err
