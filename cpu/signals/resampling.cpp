@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polyphase sums: threads share chunks of results. A chunk's samples are read where they are, if
-// they are real, contiguous and of the precision. Otherwise they are loaded into rows of real and
-// of imaginary parts, whose sums are stored together.
+// Polyphase sums: threads share chunks of results.
 
 #include "cpu/signals/resampling.hpp"
 
 #include <algorithm>
 
-#include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/signal_extension.hpp"
 #include "core/threads.hpp"
 #include "cpu/signals/polyphase_loops.hpp"
-#include "cpu/signals/samples.hpp"
-#include "cpu/signals/vector_loops.hpp"
+#include "cpu/signals/signal_rows.hpp"
 
 namespace convolume::cpu {
 
@@ -25,12 +20,10 @@ constexpr index_t chunk_samples = 16384;
 
 template <class Real>
 class Polyphase : public PreparedResampling {
-    using Complex = std::complex<Real>;
-
   public:
     Polyphase(const ResampleSpec& spec, const ConstImageView& taps)
-        : spec_(spec), lanes_(polyphase_lanes(Real{})), whole_(identity_indices(load_samples)) {
-        phases_.padded_taps = round_up(spec.taps_per_phase(), lanes_);
+        : spec_(spec), rows_(spec.options.extension, spec.options.value, spec.complex_data) {
+        phases_.padded_taps = round_up(spec.taps_per_phase(), polyphase_lanes(Real{}));
         phases_.padding = phases_.padded_taps - spec.taps_per_phase();
         phases_.cycle = spec.cycle();
         phases_.samples_per_cycle = spec.samples_per_cycle();
@@ -66,17 +59,11 @@ class Polyphase : public PreparedResampling {
     }
 
   private:
-    static constexpr index_t load_samples = 4096;  // samples that are converted at a time
-
     struct Work {
         ResampledSignals signals;
         index_t first_result;
         ImageView results;
         index_t chunk;
-    };
-    /// Samples that the results of a chunk read: `count` from sample `first` on.
-    struct Window {
-        index_t first, count;
     };
 
     // Taps of the real and imaginary part of results, for the real and imaginary part of samples:
@@ -105,9 +92,9 @@ class Polyphase : public PreparedResampling {
             fill(minus_imaginary_, [](std::complex<double> tap) { return -tap.imag(); });
     }
 
-    Window window_of(index_t first_result, index_t count) const {
+    SampleWindow window_of(index_t first_result, index_t count) const {
         const index_t first = spec_.newest_sample(first_result) - phases_.padded_taps + 1;
-        return {first, spec_.newest_sample(first_result + count - 1) + 1 - first};
+        return {first, spec_.newest_sample(first_result + count - 1) + 1 - first, phases_.padding};
     }
 
     index_t most_window(index_t results) const {
@@ -116,10 +103,8 @@ class Polyphase : public PreparedResampling {
     }
 
     index_t scratch_bytes(const Work& work) const {
-        const index_t samples = most_window(work.chunk);
-        return round_up(2 * ScratchArena::room_for<Real>(samples) +
-                            2 * ScratchArena::room_for<Real>(work.chunk) +
-                            ScratchArena::room_for<Complex>(std::max(samples, work.chunk)),
+        return round_up(SignalRows<Real>::scratch_bytes(most_window(work.chunk), work.chunk) +
+                            2 * ScratchArena::room_for<Real>(work.chunk),
                         static_cast<index_t>(Buffer::alignment));
     }
 
@@ -129,35 +114,26 @@ class Polyphase : public PreparedResampling {
         const index_t begin = chunk * work.chunk;
         const index_t count = std::min(work.chunk, results.shape.x - begin);
         const index_t first = work.first_result + begin;
-        const Window window = window_of(first, count);
-
         const Real* samples[2] = {nullptr, nullptr};
-        read(work, z, y, window, scratch, samples);
+        rows_.read(work.signals, z, y, window_of(first, count), scratch, samples);
         const bool is_straight = !spec_.complex_results() && results.strides.x == 1;
-        Real* sums[2];
+        Real* sums[2] = {nullptr, nullptr};
         sums[0] = is_straight ? static_cast<Real*>(results.at(z, y, begin))
                               : scratch.take<Real>(work.chunk);
         const index_t q = first % phases_.cycle;
         sum(real_, q, samples[0], false, sums[0], count);
-        if (!spec_.complex_results()) {
-            if (!is_straight) store(sums[0], results, z, y, begin, count);
-            return;
-        }
-        sums[1] = scratch.take<Real>(work.chunk);
+        if (is_straight) return;
+        if (spec_.complex_results()) sums[1] = scratch.take<Real>(work.chunk);
         if (spec_.complex_taps) {
             sum(imaginary_, q, samples[0], false, sums[1], count);
             if (spec_.complex_data) {
                 sum(minus_imaginary_, q, samples[1], true, sums[0], count);
                 sum(real_, q, samples[1], true, sums[1], count);
             }
-        } else {
+        } else if (spec_.complex_data) {
             sum(real_, q, samples[1], false, sums[1], count);
         }
-        const bool is_contiguous = results.strides.x == 1;
-        Complex* const whole = is_contiguous ? static_cast<Complex*>(results.at(z, y, begin))
-                                             : scratch.take<Complex>(work.chunk);
-        interleave(sums[0], sums[1], whole, count);
-        if (!is_contiguous) store(whole, results, z, y, begin, count);
+        SignalRows<Real>::store(sums, results, z, y, begin, count, scratch);
     }
 
     void sum(const Buffer& table, index_t q, const Real* samples, bool accumulate, Real* out,
@@ -167,90 +143,8 @@ class Polyphase : public PreparedResampling {
         sum_phases(phases, q, samples, accumulate, out, count);
     }
 
-    template <class Sample>
-    static void store(const Sample* from, const ImageView& results, index_t z, index_t y,
-                      index_t begin, index_t count) {
-        auto* const to = static_cast<Sample*>(results.at(z, y, begin));
-        for (index_t i = 0; i < count; ++i) to[i * results.strides.x] = from[i];
-    }
-
-    // Finds the samples of a window, or loads them, as rows of real and of imaginary parts.
-    void read(const Work& work, index_t z, index_t y, const Window& window, ScratchArena& scratch,
-              const Real** rows) const {
-        const ConstImageView& samples = work.signals.samples;
-        const index_t begin = window.first - work.signals.first;
-        const bool is_inside = begin >= 0 && begin + window.count <= samples.shape.x;
-        if (is_inside && samples.type == pixel_type_of_v<Real> && samples.strides.x == 1) {
-            rows[0] = static_cast<const Real*>(samples.at(z, y, begin));
-            return;
-        }
-        Real* const real = scratch.take<Real>(window.count);
-        rows[0] = real;
-        if (!spec_.complex_data) {
-            load(work.signals, z, y, window, real);
-            return;
-        }
-        Real* const imaginary = scratch.take<Real>(window.count);
-        rows[1] = imaginary;
-        ScratchArena unused_later = scratch;
-        const bool is_direct =
-            is_inside && samples.type == pixel_type_of_v<Complex> && samples.strides.x == 1;
-        const Complex* from = nullptr;
-        if (is_direct) {
-            from = static_cast<const Complex*>(samples.at(z, y, begin));
-        } else {
-            auto* const loaded = unused_later.take<Complex>(window.count);
-            load(work.signals, z, y, window, loaded);
-            from = loaded;
-        }
-        deinterleave(from, real, imaginary, window.count);
-    }
-
-    template <class Sample>
-    void load(const ResampledSignals& signals, index_t z, index_t y, const Window& window,
-              Sample* out) const {
-        const index_t end = signals.first + signals.samples.shape.x;
-        const index_t from = std::clamp(signals.first, window.first, window.first + window.count);
-        const index_t to = std::clamp(end, from, window.first + window.count);
-        for (index_t i = from; i < to; i += load_samples)
-            load_inside(signals, z, y, i, std::min(load_samples, to - i), out + (i - window.first));
-        const ExtendedSignal<Sample> beyond{spec_.options.extension, value<Sample>(), end};
-        const auto at = [&](index_t i) {
-            Sample sample{};
-            load_inside(signals, z, y, i, 1, &sample);
-            return sample;
-        };
-        // No result reads the samples that fill up vectors, which the signal may not have any more.
-        for (index_t i = window.first; i < from; ++i)
-            out[i - window.first] = i < window.first + phases_.padding ? Sample{} : beyond(i, at);
-        for (index_t i = to; i < window.first + window.count; ++i)
-            out[i - window.first] = beyond(i, at);
-    }
-
-    template <class Sample>
-    Sample value() const {
-        if constexpr (is_complex_sample<Sample>)
-            return static_cast<Sample>(spec_.options.value);
-        else
-            return static_cast<Sample>(spec_.options.value.real());
-    }
-
-    // Loads at most load_samples samples from sample `first` on, which the signal has.
-    template <class Sample>
-    void load_inside(const ResampledSignals& signals, index_t z, index_t y, index_t first,
-                     index_t count, Sample* out) const {
-        ConstImageView part = signals.samples;
-        if (first < signals.first || first + count > signals.first + part.shape.x)
-            throw InternalError(
-                message("samples from ", first, " of a signal from ", signals.first));
-        part.data = part.at(z, y, first - signals.first);
-        part.shape = {1, 1, count};
-        pixels::load_span(part, 0, 0, whole_, {0, count}, {}, out);
-    }
-
     ResampleSpec spec_;
-    index_t lanes_;
-    pixels::RowGather whole_;
+    SignalRows<Real> rows_;
     PolyphaseTaps<Real> phases_;
     std::vector<index_t> newest_, begin_;
     Buffer real_, imaginary_, minus_imaginary_;  ///< tables of taps
