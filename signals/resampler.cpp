@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 #include "convolume/device_signals.hpp"
@@ -10,6 +9,7 @@
 #include "core/resample_spec.hpp"
 #include "core/threads.hpp"
 #include "cpu/signals/resampling.hpp"
+#include "signals/kept_samples.hpp"
 #include "signals/option_names.hpp"
 
 namespace convolume {
@@ -25,18 +25,6 @@ void check_factors(index_t up, index_t down) {
         if (factor < 1 || factor > most)
             throw InvalidArgument(message("the factor ", name, " is ", factor,
                                           ": factors of resampling are from 1 to ", most));
-}
-
-/// Throws InvalidArgument if signals cannot be resampled: none, complex ones by a real plan.
-void check_signals(const ResampleSpec& spec, const ConstImageView& signals) {
-    if (signals.data == nullptr)
-        throw InvalidArgument("the signals point to no memory (null): allocate it first");
-    if (signals.shape.x < 1)
-        throw InvalidArgument("a signal without samples cannot be resampled: give one at least");
-    if (is_complex(signals.type) && !spec.complex_data)
-        throw InvalidArgument(
-            "the signals are complex and the resampler is for real ones: make it for a complex "
-            "signal_type");
 }
 
 /// Returns the number of results until the newest sample that they read is `samples` - 1, plus
@@ -118,7 +106,7 @@ index_t Resampler::same_results(index_t samples) const {
 void Resampler::execute(const ConstImageView& signals, const ImageView& results,
                         const ExecutionContext& context) const {
     const ResampleSpec& spec = impl_->spec;
-    check_signals(spec, signals);
+    check_resampled(signals, spec.complex_data);
     if (results.data == nullptr && results.shape.x > 0)
         throw InvalidArgument("the results point to no memory (null): allocate it first");
     if (results.type != spec.result_type())
@@ -157,40 +145,23 @@ Volume resample(const ConstImageView& signals, index_t up, index_t down, int thr
 
 struct ResampleStream::Impl {
     const Resampler::Impl& resampler;
-    index_t signals;
-    PixelType type = PixelType::float32;  ///< type of the samples, of the first block
-    Volume kept{};                        ///< samples that later results may read
-    index_t first = 0;                    ///< number of the first kept sample
-    index_t results = 0;                  ///< number of results so far
-
-    index_t end() const { return first + kept.shape().x; }
+    KeptSamples kept;
+    index_t results = 0;  ///< number of results so far
 
     /// Appends samples to those that are still needed.
     void append(const ConstImageView& samples) {
         const ResampleSpec& spec = resampler.spec;
         // Extensions reflect as many samples at an end as a result reads.
-        const index_t needed = spec.newest_sample(results) - 2 * (spec.taps_per_phase() + 1);
-        const index_t begin = std::clamp(needed, first, end());
-        const index_t old = end() - begin;
-        Volume next({1, signals, checked_add(old, samples.shape.x)}, samples.type);
-        for (index_t y = 0; y < signals; ++y) {
-            if (old > 0)
-                std::memcpy(next.view().at(0, y, 0), kept.view().at(0, y, begin - first),
-                            static_cast<std::size_t>(bytes_of({1, 1, old}, samples.type)));
-        }
-        const ImageView tail = subview(next.view(), {{0, 0, old}, next.shape()});
-        convert_pixels(samples, tail);
-        first = begin;
-        kept = std::move(next);
+        kept.append(samples, spec.newest_sample(results) - 2 * (spec.taps_per_phase() + 1));
     }
 
     /// Returns results until `until`.
     Volume take(index_t until, const ExecutionContext& context) {
         const index_t count = std::max<index_t>(0, until - results);
-        Volume made({1, signals, count}, resampler.spec.result_type());
+        Volume made({1, kept.signals(), count}, resampler.spec.result_type());
         if (count > 0)
-            resampler.prepared->resample({kept.view(), first}, results, made.view(),
-                                         resampler.threads, context);
+            resampler.prepared->resample(kept.samples(), results, made.view(), resampler.threads,
+                                         context);
         results += count;
         return made;
     }
@@ -202,47 +173,34 @@ struct ResampleStream::Impl {
         // The first results may read an extension that depends on the first samples.
         const bool is_early = options.extension != SignalExtension::constant &&
                               options.extension != SignalExtension::edge &&
-                              end() < std::max<index_t>(2, spec.taps_per_phase() + 1);
-        const index_t reached = checked_multiply(end(), options.up) - options.origin;
+                              kept.end() < std::max<index_t>(2, spec.taps_per_phase() + 1);
+        const index_t reached = checked_multiply(kept.end(), options.up) - options.origin;
         return is_early || reached <= 0 ? 0 : ceil_div(reached, options.down);
     }
 };
 
 ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
-    : impl_(std::unique_ptr<Impl>(new Impl{*resampler.impl_, signals})) {
+    : impl_(std::unique_ptr<Impl>(new Impl{*resampler.impl_, KeptSamples(signals)})) {
     const SignalExtension extension = resampler.options().extension;
     if (extension == SignalExtension::wrap || extension == SignalExtension::line)
         throw InvalidArgument(message("the extension ", to_string(extension),
                                       " needs both ends of a signal, which comes in blocks here: "
                                       "choose another, or resample the whole signal"));
-    if (signals < 1)
-        throw InvalidArgument(message(signals, " signals cannot be resampled: one at least"));
 }
 
 Volume ResampleStream::push(const ConstImageView& samples, const ExecutionContext& context) {
     Impl& impl = *impl_;
-    if (samples.shape.z != 1 || samples.shape.y != impl.signals)
-        throw InvalidArgument(message("a block has samples of ", samples.shape.z * samples.shape.y,
-                                      " signals where ", impl.signals, " are resampled"));
-    if (samples.shape.x > 0) {
-        check_signals(impl.resampler.spec, samples);
-        if (impl.end() > 0 && samples.type != impl.type)
-            throw InvalidArgument(message("a block of ", to_string(samples.type),
-                                          " follows one of ", to_string(impl.type),
-                                          ": all blocks of a signal have one type"));
-        impl.type = samples.type;
-        impl.append(samples);
-    }
+    impl.kept.check(samples, impl.resampler.spec.complex_data);
+    if (samples.shape.x > 0) impl.append(samples);
     return impl.take(impl.complete(), context);
 }
 
 Volume ResampleStream::finish(const ExecutionContext& context) {
     Impl& impl = *impl_;
-    if (impl.end() == 0)
-        throw BadData("a signal without samples cannot be resampled: give one at least");
-    Volume last = impl.take(same_results_of(impl.resampler.spec, impl.end()), context);
-    impl.kept = {};
-    impl.first = impl.results = 0;
+    impl.kept.check_end();
+    Volume last = impl.take(same_results_of(impl.resampler.spec, impl.kept.end()), context);
+    impl.kept.clear();
+    impl.results = 0;
     return last;
 }
 

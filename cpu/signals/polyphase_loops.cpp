@@ -23,6 +23,9 @@ constexpr index_t most_terms = 64;
 #if HWY_TARGET == HWY_SCALAR
 
 template <class Real>
+using Lanes = hn::CappedTag<Real, 1>;
+
+template <class Real>
 index_t lanes_of() {
     return 1;
 }
@@ -242,10 +245,30 @@ HWY_INLINE void sum_all_phases(const PolyphaseTaps<Real>& phases, index_t first,
 
 #endif
 
+template <class Real>
+HWY_INLINE void interpolate_all_taps(const Real* const* pieces, const Real* places,
+                                     index_t padded_taps, Real* out, index_t count) {
+    const Lanes<Real> tag;
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    for (index_t n = 0; n < count; ++n, out += padded_taps) {
+        const Real* const c0 = pieces[n];
+        const Real* const c1 = c0 + padded_taps;
+        const Real* const c2 = c1 + padded_taps;
+        const Real* const c3 = c2 + padded_taps;
+        const auto u = hn::Set(tag, places[n]);
+        for (index_t j = 0; j < padded_taps; j += lanes) {
+            auto tap = hn::MulAdd(hn::LoadU(tag, c3 + j), u, hn::LoadU(tag, c2 + j));
+            tap = hn::MulAdd(tap, u, hn::LoadU(tag, c1 + j));
+            hn::StoreU(hn::MulAdd(tap, u, hn::LoadU(tag, c0 + j)), tag, out + j);
+        }
+    }
+}
+
 // The function of each loop and precision, for HWY_EXPORT, which takes no templates.
-#define CONVOLUME_PHASES(Real)                            \
-    static constexpr auto& lanes_##Real = lanes_of<Real>; \
-    static constexpr auto& sum_phases_##Real = sum_all_phases<Real>;
+#define CONVOLUME_PHASES(Real)                                       \
+    static constexpr auto& lanes_##Real = lanes_of<Real>;            \
+    static constexpr auto& sum_phases_##Real = sum_all_phases<Real>; \
+    static constexpr auto& interpolate_taps_##Real = interpolate_all_taps<Real>;
 CONVOLUME_PHASES(float)
 CONVOLUME_PHASES(double)
 #undef CONVOLUME_PHASES
@@ -259,12 +282,17 @@ namespace convolume::cpu {
 #define CONVOLUME_PHASES(Real)                                                                   \
     HWY_EXPORT(lanes_##Real);                                                                    \
     HWY_EXPORT(sum_phases_##Real);                                                               \
+    HWY_EXPORT(interpolate_taps_##Real);                                                         \
     index_t polyphase_lanes(Real) {                                                              \
         return HWY_DYNAMIC_DISPATCH(lanes_##Real)();                                             \
     }                                                                                            \
     void sum_phases(const PolyphaseTaps<Real>& phases, index_t first, const Real* samples,       \
                     bool accumulate, Real* out, index_t count) {                                 \
         HWY_DYNAMIC_DISPATCH(sum_phases_##Real)(phases, first, samples, accumulate, out, count); \
+    }                                                                                            \
+    void interpolate_taps(const Real* const* pieces, const Real* places, index_t padded_taps,    \
+                          Real* out, index_t count) {                                            \
+        HWY_DYNAMIC_DISPATCH(interpolate_taps_##Real)(pieces, places, padded_taps, out, count);  \
     }
 CONVOLUME_PHASES(float)
 CONVOLUME_PHASES(double)

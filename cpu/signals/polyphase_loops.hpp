@@ -35,4 +35,12 @@ void sum_phases(const PolyphaseTaps<float>& phases, index_t first, const float* 
 void sum_phases(const PolyphaseTaps<double>& phases, index_t first, const double* samples,
                 bool accumulate, double* out, index_t count);
 
+/// Computes the taps of `count` results from cubic polynomials, one for each tap. pieces[n] has the
+/// four coefficients of result n, from the constant one on, as rows of `padded_taps`: a multiple of
+/// polyphase_lanes(). places[n] is the polynomials' argument. `out` has a row for each result.
+void interpolate_taps(const float* const* pieces, const float* places, index_t padded_taps,
+                      float* out, index_t count);
+void interpolate_taps(const double* const* pieces, const double* places, index_t padded_taps,
+                      double* out, index_t count);
+
 }  // namespace convolume::cpu

@@ -22,6 +22,7 @@
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/psf_fit.hpp"
+#include "convolume/rate_converter.hpp"
 #include "convolume/resample.hpp"
 #include "convolume/scratch_image.hpp"
 #include "convolume/stage_scan.hpp"
