@@ -105,6 +105,10 @@ void RateConverter::set_ratio(double ratio) {
     impl_->ratio = ratio;
 }
 
+index_t RateConverter::results(index_t samples) const {
+    return ResultPositions::count_of(samples, impl_->ratio);
+}
+
 Volume RateConverter::push(const ConstImageView& samples, std::span<const double> ratios,
                            const ExecutionContext& context) {
     Impl& impl = *impl_;

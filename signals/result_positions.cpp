@@ -5,11 +5,44 @@
 
 namespace convolume {
 
-void ResultPositions::set_ratio(index_t sample, double ratio) {
-    const double distance = 1 / ratio;
+namespace {
+
+/// Returns the distance of results: not below 1 / ratio, so that a signal of N samples does not
+/// have a result more than N · ratio if that is a whole number.
+SamplePosition distance_of(double ratio) {
+    double distance = 1 / ratio;
+    if (std::fma(distance, ratio, -1) < 0) distance = std::nextafter(distance, HUGE_VAL);
     const double whole = std::floor(distance);
-    const SamplePosition step{static_cast<index_t>(whole),
-                              static_cast<std::uint64_t>(std::ldexp(distance - whole, 64))};
+    return {static_cast<index_t>(whole),
+            static_cast<std::uint64_t>(std::ldexp(distance - whole, 64))};
+}
+
+/// Returns ⌊a b / 2^64⌋.
+std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+    constexpr std::uint64_t low = 0xFFFFFFFF;
+    const std::uint64_t middle = (a & low) * (b >> 32) + (((a & low) * (b & low)) >> 32);
+    const std::uint64_t other = (a >> 32) * (b & low) + (middle & low);
+    return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+}
+
+}  // namespace
+
+index_t ResultPositions::count_of(index_t samples, double ratio) {
+    const SamplePosition distance = distance_of(ratio);
+    // Returns the sample at or before result n.
+    const auto sample_of = [&](index_t n) {
+        return checked_add(
+            checked_multiply(n, distance.whole),
+            static_cast<index_t>(high_product(static_cast<std::uint64_t>(n), distance.fraction)));
+    };
+    auto count = static_cast<index_t>(static_cast<double>(samples) * ratio);
+    while (count > 0 && sample_of(count - 1) >= samples) --count;
+    while (sample_of(count) < samples) ++count;
+    return count;
+}
+
+void ResultPositions::set_ratio(index_t sample, double ratio) {
+    const SamplePosition step = distance_of(ratio);
     if (!steps_.empty()) {
         const SamplePosition& last = steps_.back().distance;
         if (last.whole == step.whole && last.fraction == step.fraction) return;

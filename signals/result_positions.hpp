@@ -19,6 +19,8 @@ class ResultPositions {
     index_t count_before(index_t end) const;
     /// Takes the next `count` positions.
     void take(index_t count, SamplePosition* positions);
+    /// Returns the number of results of `samples` samples that all have one ratio.
+    static index_t count_of(index_t samples, double ratio);
     /// Returns the position of the next result.
     const SamplePosition& next() const { return cursor_.position; }
 

@@ -14,6 +14,7 @@
 #include "cli/run/report.hpp"
 #include "cli/signals/signal_steps.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/rate_converter.hpp"
 #include "convolume/resample.hpp"
 #include "core/report.hpp"
 
@@ -25,10 +26,13 @@ namespace {
 struct ResampleRequest : SignalRequest {
     std::string filter;  ///< file of the taps; empty for the low-pass filter
     std::optional<index_t> up, down;
-    std::optional<double> rate_hz;  ///< sampling rate of the result
-    index_t zero_crossings = 10;    ///< of the low-pass filter, on each side
-    double kaiser = 5;              ///< parameter of its window
+    std::optional<double> rate_hz;          ///< sampling rate of the result
+    std::optional<index_t> zero_crossings;  ///< of the low-pass filter, on each side
+    std::optional<double> kaiser;           ///< parameter of its window
+    std::optional<SignalExtension> extension;
     ResampleOptions options;
+    std::optional<double> ratio;  ///< of the sampling rates of result and signal
+    std::optional<double> attenuation_db, pass_band;
     std::optional<index_t> chunk;  ///< samples that are read at a time
 
     RunFiles files() const {
@@ -36,6 +40,7 @@ struct ResampleRequest : SignalRequest {
         if (!filter.empty()) files.inputs.push_back(filter);
         return files;
     }
+    bool is_of_any_rate() const { return ratio || attenuation_db || pass_band; }
 };
 
 /// Factors of a resampling without a common divisor.
@@ -49,50 +54,50 @@ constexpr index_t chunk_of_pipes = index_t{1} << 16;
 // Largest factor between sampling rates. The filter has 20 taps for each unit.
 constexpr index_t most_factor = 1'000'000;
 
-index_t thousandths(double hz) {
+// Returns a rate in thousandths of a hertz, or nothing if it is no multiple of these.
+std::optional<index_t> thousandths(double hz) {
     const double thousandths = hz * 1000;
     if (!(hz > 0) || thousandths > 1e15)
         throw InvalidArgument(
             message("a sampling rate of ", hz, " Hz is not above 0 Hz and below 1 THz"));
     const double rounded = std::round(thousandths);
-    if (std::abs(thousandths - rounded) > 1e-6 + 1e-12 * thousandths || rounded < 1)
-        throw InvalidArgument(
-            message("the sampling rate ", hz,
-                    " Hz is no multiple of 0.001 Hz; give --up and --down instead"));
+    if (std::abs(thousandths - rounded) > 1e-6 + 1e-12 * thousandths || rounded < 1) return {};
     return static_cast<index_t>(rounded);
 }
 
-// Returns a rate in hertz with all its digits.
-std::string hertz_text(index_t thousandths) {
-    std::string text = message(thousandths / 1000);
-    if (thousandths % 1000 != 0) text += message('.', thousandths % 1000 + 1000).erase(1, 1);
-    return text + " Hz";
-}
-
-/// Returns the factors for sampling rates, which are multiples of 0.001 Hz. Throws InvalidArgument
-/// for other rates, and for factors so large that the filter does not fit memory.
-RateChange rate_change(double from_hz, double to_hz) {
-    const index_t from = thousandths(from_hz), to = thousandths(to_hz);
-    const index_t common = std::gcd(from, to);
-    const RateChange change{to / common, from / common};
-    if (std::max(change.up, change.down) > most_factor)
-        throw InvalidArgument(message("from ", hertz_text(from), " to ", hertz_text(to),
-                                      " is a factor of ", change.up, '/', change.down,
-                                      ", whose filter would be too long; choose a rate that has a "
-                                      "larger common divisor, or --up and --down near this ratio"));
+/// Returns the factors for sampling rates, or nothing for rates that are no multiples of 0.001 Hz
+/// or whose factors have filters that do not fit memory. Throws InvalidArgument for rates that are
+/// out of range.
+std::optional<RateChange> rate_change(double from_hz, double to_hz) {
+    const std::optional<index_t> from = thousandths(from_hz), to = thousandths(to_hz);
+    if (!from || !to) return {};
+    const index_t common = std::gcd(*from, *to);
+    const RateChange change{*to / common, *from / common};
+    if (std::max(change.up, change.down) > most_factor) return {};
     return change;
 }
 
 void add_computation(CLI::App& app, ResampleRequest& request) {
     begin_group(app, groups::method);
     CLI::Option* const rate = add_parsed(app, "--rate", request.rate_hz, parse_number, "HZ",
-                                         "Sampling rate of the result, a multiple of 0.001 Hz");
+                                         "Sampling rate of the result");
     add_parsed(app, "--up", request.up, parse_positive<index_t>, "L",
                "Factor by which the rate is raised (default 1)")
         ->excludes(rate);
     add_parsed(app, "--down", request.down, parse_positive<index_t>, "M",
                "Factor by which the rate is lowered (default 1)")
         ->excludes(rate);
+    for (CLI::Option* const ratio =
+             add_parsed(app, "--ratio", request.ratio, parse_number, "R",
+                        "Any ratio of the sampling rates of OUT and SIGNAL, from 0.0001 to 10000");
+         const char* const other : {"--rate", "--up", "--down"})
+        ratio->excludes(other);
+    add_parsed(app, "--attenuation", request.attenuation_db, parse_number, "DB",
+               "Use the filter for any ratio, with errors and aliases below this bound (default: "
+               "120 with --ratio, and with a --rate that has no useful common divisor)");
+    add_parsed(app, "--pass-band", request.pass_band, parse_number, "F",
+               "End of the pass band of the filter for any ratio, as a part of the lower Nyquist "
+               "frequency (default 0.9)");
     add_parsed(app, "--zeros", request.zero_crossings, parse_positive<index_t>, "N",
                "Zero crossings of the low-pass filter on each side: more are steeper (default 10)");
     add_parsed(
@@ -101,7 +106,7 @@ void add_computation(CLI::App& app, ResampleRequest& request) {
     add_value(app, "--filter", request.filter, "FILE",
               "File with the taps of another filter, for the rate of SIGNAL times L; the "
               "middle tap is its center");
-    add_parsed(app, "--extend", request.options.extension, parse_signal_extension,
+    add_parsed(app, "--extend", request.extension, parse_signal_extension,
                "constant|edge|symmetric|reflect|antisymmetric|antireflect|smooth",
                "How signals continue beyond their ends (default constant: zeros)");
     add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
@@ -121,13 +126,29 @@ void add_output(CLI::App& app, ResampleRequest& request) {
     add_run_options(app, request.run);
 }
 
+/// Throws InvalidArgument if there are options of the filter of rational factors.
+void check_any_rate(const ResampleRequest& request) {
+    const std::pair<bool, const char*> options[] = {{request.up || request.down, "--up and --down"},
+                                                    {!request.filter.empty(), "--filter"},
+                                                    {request.zero_crossings.has_value(), "--zeros"},
+                                                    {request.kaiser.has_value(), "--kaiser"},
+                                                    {request.extension.has_value(), "--extend"}};
+    for (const auto& [is_given, option] : options)
+        if (is_given)
+            throw InvalidArgument(
+                message(option,
+                        " is not for a conversion between any rates, which has a filter of its "
+                        "own; leave it out, or give --up and --down without --attenuation and "
+                        "--pass-band"));
+}
+
 void check_request(const ResampleRequest& request) {
-    if (!request.rate_hz && !request.up && !request.down)
+    if (!request.rate_hz && !request.up && !request.down && !request.ratio)
         throw InvalidArgument(
-            "nothing says how to resample; give --rate HZ, or --up L and --down M");
-    if (request.options.extension == SignalExtension::wrap ||
-        request.options.extension == SignalExtension::line)
-        throw InvalidArgument(message("--extend ", to_string(request.options.extension),
+            "nothing says how to resample; give --rate HZ, --up L and --down M, or --ratio R");
+    if (request.is_of_any_rate()) check_any_rate(request);
+    if (request.extension == SignalExtension::wrap || request.extension == SignalExtension::line)
+        throw InvalidArgument(message("--extend ", to_string(*request.extension),
                                       " needs both ends of a signal at once, which is read in "
                                       "chunks here; choose another"));
     check_signal_files(request);
@@ -159,28 +180,17 @@ class ResampleSteps : public SignalSteps {
     }
 
     void plan(const ExecutionContext&) override {
-        RateChange change = factors();
-        ResampleOptions options = request_.options;
-        std::vector<double> low_pass_taps;
-        ConstImageView taps = taps_.view();
-        if (request_.filter.empty()) {
-            const index_t common = std::gcd(change.up, change.down);
-            change = {change.up / std::max<index_t>(1, common),
-                      change.down / std::max<index_t>(1, common)};
-            low_pass_taps = low_pass(change);
-            taps = view_of(std::as_const(low_pass_taps).data(),
-                           {1, 1, static_cast<index_t>(low_pass_taps.size())});
-        }
-        options.up = change.up;
-        options.down = change.down;
-        options.origin = (taps.shape.x - 1) / 2;
-        tap_count_ = taps.shape.x;
-        resampler_.emplace(taps, options, signal_info_.type);
+        if (const std::optional<RateChange> change = factors())
+            plan_factors(*change);
+        else
+            plan_any_rate();
         taps_ = {};
         result_dims_ = signal_info_.dims;
-        if (signal_info_.length_known())
-            result_dims_.back() = resampler_->same_results(signal_info_.samples());
-        if (signal_info_.length_known() && signal_info_.samples() < 1)
+        if (!signal_info_.length_known()) return;
+        const index_t samples = signal_info_.samples();
+        result_dims_.back() =
+            converter_ ? converter_->results(samples) : resampler_->same_results(samples);
+        if (samples < 1)
             throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
     }
 
@@ -200,28 +210,33 @@ class ResampleSteps : public SignalSteps {
 
     void tell_plan(const Facts& facts) const override {
         SignalSteps::tell_plan(facts);
-        const ResampleOptions& options = resampler_->options();
-        std::string factor = message(options.up, '/', options.down, " with ", tap_count_,
-                                     tap_count_ == 1 ? " tap" : " taps");
-        if (rate_hz()) {
-            const double ratio =
-                static_cast<double>(options.up) / static_cast<double>(options.down);
-            factor += message(", from ", *rate_hz(), " Hz to ", *rate_hz() * ratio, " Hz");
-        }
+        std::string factor =
+            converter_ ? message(ratio_)
+                       : message(resampler_->options().up, '/', resampler_->options().down);
+        factor += message(" with ", tap_count_, tap_count_ == 1 ? " tap" : " taps");
+        if (rate_hz())
+            factor += message(", from ", *rate_hz(), " Hz to ", *rate_hz() * ratio_, " Hz");
         facts.console.fact("factor", factor);
-        facts.json["plan"] = {{"up", options.up}, {"down", options.down}, {"taps", tap_count_}};
+        if (converter_)
+            facts.json["plan"] = {{"ratio", ratio_},
+                                  {"taps", tap_count_},
+                                  {"attenuation_db", converter_->options().attenuation_db},
+                                  {"pass_band", converter_->options().pass_band}};
+        else
+            facts.json["plan"] = {{"up", resampler_->options().up},
+                                  {"down", resampler_->options().down},
+                                  {"taps", tap_count_}};
     }
 
   private:
-    PixelType result_type() const override { return resampler_->result_type(); }
+    PixelType result_type() const override {
+        return converter_ ? converter_->result_type() : resampler_->result_type();
+    }
     std::vector<index_t> result_dims() const override { return result_dims_; }
     io::SignalCoordinates result_coordinates() const override {
-        const ResampleOptions& options = resampler_->options();
         io::SignalCoordinates coordinates = signal_info_.coordinates;
         if (coordinates.sampling_rate_hz)
-            coordinates.sampling_rate_hz = *coordinates.sampling_rate_hz *
-                                           static_cast<double>(options.up) /
-                                           static_cast<double>(options.down);
+            coordinates.sampling_rate_hz = *coordinates.sampling_rate_hz * ratio_;
         if (request_.rate_hz) coordinates.sampling_rate_hz = request_.rate_hz;
         return coordinates;
     }
@@ -229,19 +244,58 @@ class ResampleSteps : public SignalSteps {
     const std::optional<double>& rate_hz() const {
         return signal_info_.coordinates.sampling_rate_hz;
     }
-    RateChange factors() const {
-        if (!request_.rate_hz) return {request_.up.value_or(1), request_.down.value_or(1)};
+    /// Returns the factors, or nothing for a conversion between any rates.
+    std::optional<RateChange> factors() const {
+        if (request_.ratio) return {};
+        if (!request_.rate_hz)
+            return RateChange{request_.up.value_or(1), request_.down.value_or(1)};
         if (!rate_hz())
             throw InvalidArgument(
                 message("\"", request_.signal,
                         "\" does not say its sampling rate; add --input-rate HZ, or "
                         "give --up and --down instead of --rate"));
-        return rate_change(*rate_hz(), *request_.rate_hz);
+        const std::optional<RateChange> change = rate_change(*rate_hz(), *request_.rate_hz);
+        return request_.is_of_any_rate() ? std::nullopt : change;
+    }
+
+    void plan_factors(RateChange change) {
+        ResampleOptions options = request_.options;
+        options.extension = request_.extension.value_or(SignalExtension::constant);
+        std::vector<double> low_pass_taps;
+        ConstImageView taps = taps_.view();
+        if (request_.filter.empty()) {
+            const index_t common = std::gcd(change.up, change.down);
+            change = {change.up / std::max<index_t>(1, common),
+                      change.down / std::max<index_t>(1, common)};
+            low_pass_taps = low_pass(change);
+            taps = view_of(std::as_const(low_pass_taps).data(),
+                           {1, 1, static_cast<index_t>(low_pass_taps.size())});
+        }
+        options.up = change.up;
+        options.down = change.down;
+        options.origin = (taps.shape.x - 1) / 2;
+        tap_count_ = taps.shape.x;
+        resampler_.emplace(taps, options, signal_info_.type);
+        ratio_ = static_cast<double>(change.up) / static_cast<double>(change.down);
+    }
+
+    void plan_any_rate() {
+        check_any_rate(request_);
+        RateOptions options;
+        options.ratio = request_.ratio ? *request_.ratio : *request_.rate_hz / *rate_hz();
+        if (request_.attenuation_db) options.attenuation_db = *request_.attenuation_db;
+        if (request_.pass_band) options.pass_band = *request_.pass_band;
+        options.precision = request_.options.precision;
+        options.threads = request_.options.threads;
+        converter_.emplace(options, signal_info_.type);
+        tap_count_ = converter_->taps();
+        ratio_ = options.ratio;
     }
 
     std::vector<double> low_pass(const RateChange& factors) const {
         if (factors.up == factors.down) return {1};
-        return resample_taps(factors.up, factors.down, request_.zero_crossings, request_.kaiser);
+        return resample_taps(factors.up, factors.down, request_.zero_crossings.value_or(10),
+                             request_.kaiser.value_or(5));
     }
 
     void resample_signal(index_t signal, const ExecutionContext& context) {
@@ -249,7 +303,8 @@ class ResampleSteps : public SignalSteps {
         const index_t chunk = request_.chunk.value_or(is_endless ? chunk_of_pipes : chunk_of_files);
         Timeline* const timeline = context.timeline;
         const ExecutionContext quiet = only_stoppable(context);
-        ResampleStream stream(*resampler_);
+        std::optional<ResampleStream> stream;
+        if (!converter_) stream.emplace(*resampler_);
         index_t written = 0;
         const auto write = [&](const Volume& results) {
             if (results.shape().x == 0) return;
@@ -262,15 +317,19 @@ class ResampleSteps : public SignalSteps {
             return step();
         };
         for_each_block(signal, chunk, context, [&](const ImageView& block) {
-            write(compute([&] { return stream.push(block, quiet); }));
+            write(compute([&] {
+                return stream ? stream->push(block, quiet) : converter_->push(block, {}, quiet);
+            }));
         });
-        write(compute([&] { return stream.finish(quiet); }));
+        write(compute([&] { return stream ? stream->finish(quiet) : converter_->finish(quiet); }));
         result_dims_.back() = written;
     }
 
     const ResampleRequest& request_;
-    Volume taps_;  ///< taps of --filter
-    std::optional<Resampler> resampler_;
+    Volume taps_;                             ///< taps of --filter
+    std::optional<Resampler> resampler_;      ///< of rational factors
+    std::optional<RateConverter> converter_;  ///< of any other ratio
+    double ratio_ = 1;                        ///< of the sampling rates of result and signal
     std::vector<index_t> result_dims_;
     index_t tap_count_ = 0;
 };
@@ -282,7 +341,8 @@ void add_resample_command(CLI::App& app, Action& action) {
         app.add_subcommand("resample", "Change the sampling rate of long 1D signals");
     auto request = std::make_shared<ResampleRequest>();
     set_examples(*command, {"convolume resample music.wav music48.wav --rate 48000",
-                            "convolume resample signal.npy half.npy --down 2"});
+                            "convolume resample signal.npy half.npy --down 2",
+                            "convolume resample drifted.wav true.wav --ratio 1.00013"});
     add_signal(*command, *request);
     add_computation(*command, *request);
     begin_group(*command, groups::machine);

@@ -68,6 +68,10 @@ class CONVOLUME_API RateConverter {
     /// too large, or below the lowest ratio.
     void set_ratio(double ratio);
 
+    /// Returns the number of results of a signal of `samples` samples that all have ratio(): their
+    /// product, rounded up.
+    index_t results(index_t samples) const;
+
     /// Takes the next samples, of shape (1, signals, samples), and returns the results that they
     /// complete: (1, signals, results), possibly none. `ratios` has the ratio of each sample, and
     /// its last one becomes ratio(); without it, all have ratio(). Throws InvalidArgument, after

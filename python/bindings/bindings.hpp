@@ -21,6 +21,7 @@ void bind_channelizers(nb::module_& module);
 void bind_correlation(nb::module_& module);
 void bind_stream_filter(nb::module_& module);
 void bind_optics(nb::module_& module);
+void bind_rate_conversion(nb::module_& module);
 void bind_resampling(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_signals(nb::module_& module);

@@ -114,6 +114,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_optics(module);
     convolume::python::bind_deskew(module);
     convolume::python::bind_views(module);
+    convolume::python::bind_rate_conversion(module);
     convolume::python::bind_resampling(module);
     convolume::python::bind_signals(module);
     convolume::python::bind_files(module);

@@ -43,6 +43,7 @@ from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._problem import Plan
 from ._prototypes import dual_prototype, prototype_filter
 from ._psf_fit import FittedPsf, fit_psf
+from ._rate_converter import RateConverter, convert_rate
 from ._resample import Resampler
 from ._run import GpuDevice, Run, gpu_devices
 from ._signals import Signal, open_signal, save_signal
@@ -68,13 +69,13 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
            "FilterBank", "FilterPlan", "FittedPsf", "ForwardModel", "GpuDevice", "Image", "InputNotFound",
            "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
-           "ProcessReport", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Signal", "StreamFilter",
-           "Synthesizer", "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize", "chirp_bank",
-           "convolve", "correct_bleaching", "correlate", "correlation_peaks", "deskew", "divide_by_noise",
-           "dual_prototype", "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf", "masked_correlation",
-           "match_template", "open", "open_signal", "plan_process", "process", "process_status", "prototype_filter",
-           "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save", "save_signal",
-           "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
+           "ProcessReport", "RateConverter", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Signal",
+           "StreamFilter", "Synthesizer", "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize",
+           "chirp_bank", "convert_rate", "convolve", "correct_bleaching", "correlate", "correlation_peaks", "deskew",
+           "divide_by_noise", "dual_prototype", "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf",
+           "masked_correlation", "match_template", "open", "open_signal", "plan_process", "process", "process_status",
+           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
+           "save", "save_signal", "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -113,6 +113,42 @@ def low_pass(up: int, down: int, dtype: np.dtype[Any], kaiser: float = 5.0) -> n
     return taps
 
 
+class BlockForm(NamedTuple):
+    """The form of blocks that a stream takes: samples, or signals × samples."""
+
+    dtype: np.dtype[Any]
+    signals: int | None
+
+    @classmethod
+    def of(cls, dtype: Any, signals: int | None) -> "BlockForm":
+        """Raises :class:`InvalidArgument` for types that are not resampled."""
+        samples = type_of(dtype)
+        if samples not in TYPES:
+            raise InvalidArgument(f"signals of type {samples} are not resampled: convert them to float32")
+        return cls(samples, signals)
+
+    def result_type(self) -> np.dtype[Any]:
+        """Returns the type of results: that of the samples, and float64 for integers."""
+        return np.result_type(self.dtype if self.dtype.kind in "fc" else np.float64, np.float32)
+
+    def read(self, block: Any) -> np.ndarray:
+        """Returns a block of the caller as an array of the type."""
+        samples = host_numbers(block, "the block")
+        if samples.ndim != (1 if self.signals is None else 2):
+            raise InvalidArgument(f"a block of shape {samples.shape} where " + (
+                "one row of samples is meant" if self.signals is None else "signals × samples are meant"))
+        if samples.shape[-1] == 0:
+            samples = np.empty((*samples.shape[:-1], 0), self.dtype)
+        if not np.can_cast(samples.dtype, self.dtype, "same_kind"):
+            raise InvalidArgument(f"a block of {samples.dtype} where {self.dtype} is resampled: name it as dtype")
+        return samples.astype(self.dtype, copy=False)
+
+    def shaped(self, results: Any) -> np.ndarray:
+        """Returns results of the library in the form of the blocks."""
+        made = np.asarray(results)
+        return made.reshape((-1,) if self.signals is None else (self.signals, made.shape[-1]))
+
+
 class Resampler:
     """Resamples signals by up / down that come in blocks of any sizes. The results have the bits of one call.
 
@@ -154,17 +190,12 @@ class Resampler:
             filter_taps = low_pass(up, down, type_of(dtype)) if up != down else np.ones(1)
         else:
             filter_taps = readable(taps, "taps")
-        samples = type_of(dtype)
-        if samples not in TYPES:
-            raise InvalidArgument(f"signals of type {samples} are not resampled: convert them to float32")
-        own = samples if samples.kind in "fc" else np.dtype(np.float64)
-        result: np.dtype[Any] = np.result_type(own, np.float32, *([np.complex64] if filter_taps.dtype.kind == "c"
-                                                                  else []))
-        self._dtype = samples if samples in TYPES else own
-        self._signals = signals
+        self._form = BlockForm.of(dtype, signals)
+        result: np.dtype[Any] = np.result_type(self._form.result_type(), *([np.complex64]
+                                                                           if filter_taps.dtype.kind == "c" else []))
         resampling = Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2)
         self._core = _core.ResampleStream(computable(filter_taps), resampling.options(result, thread_count(workers)),
-                                          self._dtype, signals or 1)
+                                          self._form.dtype, signals or 1)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -184,15 +215,7 @@ class Resampler:
         array
             Possibly without samples.
         """
-        samples = host_numbers(block, "the block")
-        if samples.ndim != (1 if self._signals is None else 2):
-            raise InvalidArgument(f"a block of shape {samples.shape} where " + (
-                "one row of samples is meant" if self._signals is None else "signals × samples are meant"))
-        if samples.shape[-1] == 0:
-            samples = np.empty((*samples.shape[:-1], 0), self._dtype)
-        if not np.can_cast(samples.dtype, self._dtype, "same_kind"):
-            raise InvalidArgument(f"a block of {samples.dtype} where {self._dtype} is resampled: name it as dtype")
-        return self._shaped(self._core.push(samples.astype(self._dtype, copy=False)))
+        return self._form.shaped(self._core.push(self._form.read(block)))
 
     def finish(self) -> np.ndarray:
         """Ends the signal, and returns its last results. Another signal may follow.
@@ -201,7 +224,7 @@ class Resampler:
         -------
         array
         """
-        return self._shaped(self._core.finish())
+        return self._form.shaped(self._core.finish())
 
     @names_wrong_types
     def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
@@ -220,7 +243,3 @@ class Resampler:
             if results.shape[-1]:
                 yield results
         yield self.finish()
-
-    def _shaped(self, results: Any) -> np.ndarray:
-        made = np.asarray(results)
-        return made.reshape(-1) if self._signals is None else made.reshape(self._signals, -1)

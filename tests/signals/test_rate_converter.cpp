@@ -218,6 +218,18 @@ TEST_CASE("times do not drift in a long signal") {
     options.attenuation_db = 60;
     options.pass_band = 0.5;
     RateConverter converter(options);
+    CHECK(converter.results(100 << 20) == static_cast<index_t>(std::ceil((100 << 20) * 3e-4L)));
+    for (const double ratio : {1e-4, 0.3, 1.0, 1.1, 7.0, 1e4}) {
+        options.ratio = ratio;
+        const RateConverter other(options);
+        for (const index_t samples : {1, 2, 3, 10, 999, 12345}) {
+            const std::vector<std::uint8_t> none(static_cast<std::size_t>(samples));
+            const ConstImageView signal = view_of(none.data(), {1, 1, samples});
+            CHECK(other.results(samples) == convert_rate(signal, options).shape().x);
+        }
+    }
+    options.ratio = 1.125;  // its inverse is rounded
+    CHECK(RateConverter(options).results(5000) == 5625);
     const std::vector<float> zeros(1 << 20);
     index_t results = 0;
     for (int block = 0; block < 100; ++block)
