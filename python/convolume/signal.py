@@ -36,6 +36,7 @@ from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
 from ._problem import Problem
 from ._run import Device
+from ._signal_fourier import resample
 from ._signal_resampling import decimate, resample_poly, upfirdn
 from ._sums import (
     Array,
@@ -49,7 +50,7 @@ from ._sums import (
     plain_sums,
 )
 
-__all__ = ["convolve", "correlate", "decimate", "fftconvolve", "oaconvolve", "resample_poly", "upfirdn"]
+__all__ = ["convolve", "correlate", "decimate", "fftconvolve", "oaconvolve", "resample", "resample_poly", "upfirdn"]
 
 Axes = int | Sequence[int] | None
 Method = Literal["auto", "direct", "fft"]

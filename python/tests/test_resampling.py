@@ -15,7 +15,7 @@ from scipy import signal as original
 import convolume
 from convolume import signal as drop_in
 
-NAMES = ("upfirdn", "resample_poly", "decimate")
+NAMES = ("upfirdn", "resample", "resample_poly", "decimate")
 EXTENSIONS = ("constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect", "line")
 LEVELS = ("mean", "median", "minimum", "maximum")
 types = st.sampled_from((*FLOATS, *COMPLEX, *INTEGERS, "bool", "float16"))
@@ -89,6 +89,41 @@ def test_resample_poly(data, type_, up, down, layout, seed):
         np.testing.assert_allclose(found, want, rtol=2e-3, atol=2e-3 * float(np.abs(want).max(initial=1)))
     else:
         assert_close(found, want, double, signals)
+
+
+@settings(max_examples=300)
+@given(st.data(), types, layouts, seeds)
+def test_resample(data, type_, layout, seed):
+    shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    n = shape[axis] = data.draw(st.integers(1, 60))
+    num = data.draw(st.one_of(st.integers(1, 80), st.just(n)))
+    domain = data.draw(st.sampled_from(["time", "freq"]))
+    if type_ == "bool" or domain == "freq" and type_ == "float16":
+        type_ = "float32"  # scipy.fft takes none
+    signals = random_array(shape, type_, seed, layout)
+    factors = np.random.default_rng(seed).random(n)
+    window = data.draw(st.sampled_from([None, "hamming", ("kaiser", 3.0), np.cos, factors]))
+    times = data.draw(st.sampled_from([None, np.arange(n + 1) / 8 + 3]))
+    want = original.resample(signals, num, times, axis, window, domain)
+    found = drop_in.resample(signals, num, times, axis, window, domain, workers=1)
+    if times is not None:
+        np.testing.assert_allclose(found[1], want[1], rtol=1e-14)
+        found, want = found[0], want[0]
+    assert found.dtype == want.dtype and found.shape == want.shape
+    scale = max(1.0, float(np.abs(want).max()))
+    limit = 1e-5 if found.dtype.char in "fF" or signals.dtype.char in "eF" else 1e-13
+    np.testing.assert_allclose(found / scale, want / scale, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ({"num": 0}, "become 0"), ({"num": 4, "domain": "space"}, "domain='space'"), ({"num": 4, "axis": 1}, "axis 1"),
+    ({"num": 4, "window": np.ones(3)}, "number of frequency bins"), ({"num": 4, "window": "round"}, "round"),
+    ({"num": 4, "t": [1]}, "two samples"), ({"num": 4, "device": "gpu"}, "on the CPU"),
+])
+def test_bad_arguments_of_resample(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        drop_in.resample(np.ones(9), **arguments)
 
 
 @given(st.data(), st.sampled_from((*FLOATS, *COMPLEX, "int16", "float16")), st.integers(1, 13), st.booleans(), seeds)

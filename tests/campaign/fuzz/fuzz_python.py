@@ -256,6 +256,7 @@ def cases(folder):
         "signal.fftconvolve": (signal.fftconvolve, {"in1": image, "in2": kernel}),
         "signal.oaconvolve": (signal.oaconvolve, {"in1": image, "in2": kernel}),
         "signal.upfirdn": (signal.upfirdn, {"h": np.ones(5), "x": waves}),
+        "signal.resample": (signal.resample, {"x": wave, "num": 30}),
         "signal.resample_poly": (signal.resample_poly, {"x": wave, "up": 3, "down": 2}),
         "signal.decimate": (signal.decimate, {"x": wave, "q": 2}),
         "ndimage.convolve": (ndimage.convolve, {"input": image, "weights": kernel}),
