@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <new>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,13 +15,6 @@
 namespace convolume::cli {
 
 namespace {
-
-/// Returns true if the system refused to start a thread, mostly for lack of memory for its stack.
-bool is_refused_thread(const std::exception& error) {
-    const auto* const system_error = dynamic_cast<const std::system_error*>(&error);
-    return system_error != nullptr &&
-           system_error->code() == std::errc::resource_unavailable_try_again;
-}
 
 /// Returns the first flag of a library's option in the tables, or nothing.
 template <class... Structs>
@@ -85,21 +77,8 @@ std::string in_words_of_command(const Sentence& text) {
 
 ExitCode exit_code_of(const std::exception& error) {
     if (const auto* files = dynamic_cast<const FilesFailed*>(&error)) return files->code();
-    if (is_a<InvalidArgument>(error)) return ExitCode::usage;
-    if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error) || is_refused_thread(error))
-        return ExitCode::out_of_memory;
-    if (is_a<Unavailable>(error)) return ExitCode::unavailable;
-    if (is_a<OutputExists>(error)) return ExitCode::output_exists;
     if (is_a<ErrorTooLarge>(error)) return ExitCode::error_too_large;
-    if (is_a<BadData>(error)) return ExitCode::bad_data;
-    if (is_a<InputNotFound>(error)) return ExitCode::no_input;
-    if (is_a<CannotCreate>(error)) return ExitCode::cannot_create;
-    if (is_a<PipeClosed>(error)) return ExitCode::pipe_closed;
-    if (is_a<IoError>(error)) return ExitCode::io_error;
-    if (is_a<Cancelled>(error)) return ExitCode::interrupted;
-    if (is_a<InternalError>(error)) return ExitCode::internal;
-    if (is_a<Error>(error) || is_a<std::system_error>(error)) return ExitCode::runtime_fault;
-    return ExitCode::internal;
+    return static_cast<ExitCode>(error_code(error));
 }
 
 std::string sentence_of(const std::exception& error, const HasOption& has_option) {

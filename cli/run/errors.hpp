@@ -7,27 +7,28 @@
 #include <string>
 #include <string_view>
 
-#include "convolume/error.hpp"
+#include "convolume/result.hpp"
 
 namespace convolume::cli {
 
-/// The command's exit codes; docs/commands/common.md has the same table.
+/// The command's exit codes: those of the library's errors, and some of its own.
+/// docs/commands/common.md has the same table.
 enum class ExitCode : int {
-    ok = 0,
-    runtime_fault = 1,
-    usage = 2,
-    out_of_memory = 3,
-    unavailable = 4,
-    output_exists = 5,
+    ok = static_cast<int>(ErrorCode::ok),
+    runtime_fault = static_cast<int>(ErrorCode::runtime_fault),
+    usage = static_cast<int>(ErrorCode::invalid_argument),
+    out_of_memory = static_cast<int>(ErrorCode::out_of_memory),
+    unavailable = static_cast<int>(ErrorCode::unavailable),
+    output_exists = static_cast<int>(ErrorCode::output_exists),
     error_too_large = 6,
     some_files_failed = 7,
-    bad_data = 65,
-    no_input = 66,
-    internal = 70,
-    cannot_create = 73,
-    io_error = 74,
-    interrupted = 130,
-    pipe_closed = 141,  ///< what a shell reports for commands that SIGPIPE ends
+    bad_data = static_cast<int>(ErrorCode::bad_data),
+    no_input = static_cast<int>(ErrorCode::input_not_found),
+    internal = static_cast<int>(ErrorCode::internal),
+    cannot_create = static_cast<int>(ErrorCode::cannot_create),
+    io_error = static_cast<int>(ErrorCode::io_error),
+    interrupted = static_cast<int>(ErrorCode::cancelled),
+    pipe_closed = static_cast<int>(ErrorCode::pipe_closed),  ///< what a shell reports for SIGPIPE
 };
 
 /// Thrown if the errors of a comparison are above the limit of the caller.

@@ -24,6 +24,7 @@
 #include "convolume/psf_fit.hpp"
 #include "convolume/rate_converter.hpp"
 #include "convolume/resample.hpp"
+#include "convolume/result.hpp"
 #include "convolume/scratch_image.hpp"
 #include "convolume/stage_scan.hpp"
 #include "convolume/stream_filter.hpp"

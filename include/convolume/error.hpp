@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The errors that convolume throws. Every message is one sentence: what was requested, what was
-// found, and the cure. The command maps each type to an exit code (docs/commands/common.md).
+// found, and the cure. Each type has a code (result.hpp), with which the command ends.
 
 #include <functional>
 #include <memory>

@@ -15,7 +15,7 @@ library_folder=$(dirname "$(find "$prefix" -name 'libconvolume.*' | head -n 1)")
 
 # Counts the installed headers outside of detail folders: private headers must not be among them.
 headers=$(find "$prefix/include/convolume" -name '*.hpp' -o -name '*.cuh' | grep -vc /detail/)
-[ "$headers" -le 47 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
+[ "$headers" -le 48 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
 
 cuda_option=
 for standard in ${CONSUMER_STANDARDS:-20 23}; do
@@ -28,6 +28,14 @@ for standard in ${CONSUMER_STANDARDS:-20 23}; do
     "$build/cmake-$standard/installed_package"
     cuda_option=-DCONSUMER_CUDA=OFF  # CUDA has one standard, and its compiler is slow
 done
+
+# A program that does not read files is configured without the packages of the file formats.
+set --
+for package in TIFF HDF5C Deflate SndFile OpenJpeg pugixml; do
+    set -- "$@" "-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"
+done
+cmake -S "$sources/../docs/first_program" -B "$build/without_files" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_CXX_COMPILER="$compiler" "$@" >/dev/null
 
 # Private functions must not be exported by a shared library.
 if [ "$kind" = shared ] && nm -DC --defined-only "$library_folder/libconvolume.so" |
