@@ -51,8 +51,10 @@ class IterationLoop {
             if (fused > 1) {
                 std::vector<StepStart> starts;
                 for (int i = 0; i < fused; ++i) starts.push_back(state_->start(k + i));
+                bool is_last = false;
                 for (const StepResult& result : executor_.iterate_fused(starts, progress_))
-                    finish_iteration(k++, result);
+                    is_last = finish_iteration(k++, result);
+                if (is_last) break;
             } else {
                 const bool is_last = finish_iteration(k, step(k));
                 ++k;
@@ -91,7 +93,7 @@ class IterationLoop {
         outcome_.report.iterations = k;
         outcome_.report.last = iteration;
         if (progress_.may_read(k)) executor_.complete(state_->pending());
-        progress_.finished(iteration);
+        const bool is_accepted = progress_.finished(iteration);
         if (held_out_share_ > 0) {
             if (result.held_out() < (1 - prediction::least_gain) * least_held_) {
                 least_held_ = result.held_out();
@@ -99,7 +101,7 @@ class IterationLoop {
             }
             if (k - 1 - outcome_.best >= search::least_patience) return true;
         }
-        return decision == MethodState::LoopDecision::converged;
+        return is_accepted || decision == MethodState::LoopDecision::converged;
     }
 
     Executor& executor_;

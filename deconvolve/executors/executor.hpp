@@ -42,7 +42,7 @@ class IterationProgress {
     /// Returns the number of iterations from `k` up to the next one whose estimate the caller may
     /// read.
     int iterations_until_read(int k) const {
-        const int every = run_.on_iteration ? run_.reads_every : 0;
+        const int every = wants_reports() ? run_.reads_every : 0;
         return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
     }
 
@@ -50,7 +50,7 @@ class IterationProgress {
     bool may_read(int k) const { return iterations_until_read(k) == 1; }
 
     /// Whether the caller wants reports of iterations.
-    bool wants_reports() const { return static_cast<bool>(run_.on_iteration); }
+    bool wants_reports() const { return run_.on_iteration || run_.accepts; }
 
     /// Reports that the fraction `fraction` of the current iteration is done, above 1 if iterations
     /// are fused. Throws Cancelled if a stop was requested.
@@ -59,10 +59,13 @@ class IterationProgress {
         if (context_.progress)
             context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
     }
-    void finished(const Iteration& iteration) {
+    /// Reports an iteration to the caller. Returns whether the caller accepts its estimate.
+    bool finished(const Iteration& iteration) {
         done_ = iteration.number;
         if (run_.on_iteration) run_.on_iteration(iteration, read_);
         report_fraction(0);
+        return run_.accepts && !iteration.searching && may_read(iteration.number) &&
+               run_.accepts(iteration);
     }
 
   private:

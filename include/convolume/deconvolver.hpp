@@ -388,9 +388,13 @@ struct DeconvolveRun {
     ConstImageView pixel_weights{};
     /// Is called after every iteration, unless empty.
     std::function<void(const Iteration&, const EstimateReader&)> on_iteration;
-    /// Distance, in iterations, of the estimates that on_iteration may read; 0: it reads none. The
-    /// iterations between may be computed together. They are then reported together, and their
-    /// estimates cannot be read.
+    /// Is called after on_iteration, unless empty, for the iterations whose estimates may be read.
+    /// Returns true to end the iterations: the current estimate is the result. It is not called
+    /// while the number of iterations is searched for, or for halves of splits.
+    std::function<bool(const Iteration&)> accepts{};
+    /// Distance, in iterations, of the estimates that on_iteration may read and `accepts` is asked
+    /// about; 0: none. The iterations between may be computed together. They are then reported
+    /// together, and their estimates cannot be read.
     int reads_every = 1;
     /// Receives the standard deviation σ that the noise of photons gives each voxel, as float32.
     /// The photons are divided N times (DeconvolveOptions::splits) at random into halves, which are

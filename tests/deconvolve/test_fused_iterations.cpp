@@ -47,7 +47,9 @@ struct GroupedRun {
     IterationOutcome outcome;
 };
 
-GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
+/// Estimates from iteration `accepted_from` on are accepted, unless it is 0.
+GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0,
+                      int accepted_from = 0) {
     DeconvolutionProblem problem;
     problem.options = options;
     problem.image = problem.object = {1, 1, 1};
@@ -57,6 +59,8 @@ GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float h
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
         grouped.reported.push_back(iteration.number);
     };
+    if (accepted_from > 0)
+        run.accepts = [&](const Iteration& iteration) { return iteration.number >= accepted_from; };
     const ExecutionContext context;
     IterationProgress progress(context, run, *options.iterations);
     grouped.outcome =
@@ -82,6 +86,13 @@ TEST_CASE("deconvolve: iterations are fused up to the next one whose estimate is
     CHECK(iterations(heavy_ball(13), 6).executor.groups == Groups{4, 2, 4, 2, 1});
     CHECK(iterations(heavy_ball(4), 0).reported == Groups{1, 2, 3, 4});
     CHECK(iterations(heavy_ball(4), 0).outcome.report.iterations == 4);
+}
+
+TEST_CASE("deconvolve: an estimate is accepted at the end of a group") {
+    const GroupedRun accepted = iterations(heavy_ball(20), 6, 0, 7);
+    CHECK(accepted.executor.groups == Groups{4, 2, 4, 2});
+    CHECK(accepted.outcome.report.iterations == 12);
+    CHECK(iterations(heavy_ball(9), 0, 0, 7).outcome.report.iterations == 9);
 }
 
 TEST_CASE("deconvolve: iterations that may be the last are not fused") {

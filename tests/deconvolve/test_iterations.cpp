@@ -144,6 +144,40 @@ TEST_CASE("deconvolve: on_iteration is called after each iteration, and can stop
     CHECK(to_array(result.view()).values == again.values);
 }
 
+TEST_CASE("deconvolve: an estimate that is accepted is the result") {
+    const IterationSpecimen sample;
+    const Volume image = to_volume(sample.image, PixelType::uint8);
+    const Volume psf = to_volume(sample.psf, PixelType::float32);
+    const auto method =
+        GENERATE(DeconvolveMethod::richardson_lucy, DeconvolveMethod::non_negative_least_squares);
+    const int every = GENERATE(0, 1, 2, 3);
+    INFO(to_string(method) << ", every " << every);
+    DeconvolveOptions options;
+    options.method = method;
+    const auto restored = [&](int iterations, const DeconvolveRun& run) {
+        options.iterations = iterations;
+        Volume result(sample.image.shape, PixelType::float32);
+        const DeconvolveReport report =
+            Deconvolver(sample.image.shape, psf.view(), options, cpu_only())
+                .execute(image.view(), result.view(), run);
+        return std::pair{report.iterations, to_array(result.view()).values};
+    };
+    DeconvolveRun run;
+    run.reads_every = every;
+    std::vector<int> asked;
+    run.accepts = [&](const Iteration& iteration) {
+        asked.push_back(iteration.number);
+        return iteration.number >= 5;
+    };
+    const int expected = every == 0 ? 9 : every == 1 ? 5 : 6;
+    const auto [iterations, values] = restored(9, run);
+    CHECK(iterations == expected);
+    CHECK((values == restored(expected, {}).second));
+    std::vector<int> numbers;
+    for (int k = every; every > 0 && k <= expected; k += every) numbers.push_back(k);
+    CHECK(asked == numbers);
+}
+
 TEST_CASE("deconvolve: estimates can be read between iterations, and continued from") {
     const IterationSpecimen sample;
     const Volume image = to_volume(sample.image, PixelType::uint8);
