@@ -31,6 +31,7 @@ HEADER = "deconvolve/estimates/constants.hpp"
 VARIED = ["search", "prediction", "haze", "regions", "varying", "noise", "coarsening", "smoothing"]  # groups
 # Two kinds that rules were chosen by, and four that none was; all microscopes take part.
 KINDS = ["cells", "mesh", "membranes", "crowd", "puncta", "neuron"]
+TYPES = "double|float|int|index_t"  # of constants that vary: others are sizes of arrays
 VARY = """
 #include <cmath>
 #include <cstdlib>
@@ -50,15 +51,15 @@ template <class T> T varied(const char* name, T value) {
 """
 
 
-def constants_of(text):
-    """Yields (group, what the group comes from, name, value) for each constant of the header."""
+def constants_of(text, types=r"\S+"):
+    """Yields (group, what the group comes from, name, value) for each constant of the header of one of the types."""
     group, about, comment = "", "", []
     for line in text.splitlines():
         if line.startswith("///"):
             comment.append(line[3:].strip())
         elif opened := re.match(r"namespace (\w+) \{", line):
             group, about = opened[1], " ".join(comment)
-        elif line.startswith("inline constexpr"):
+        elif re.match(f"inline constexpr ({types}) ", line):
             for name, value in re.findall(r"(\w+) = ([^,;]+?)(?=,|;)", line):
                 yield group, about, name, value
         if not line.startswith("///"):
@@ -77,7 +78,7 @@ def rewrite(text):
     for line in text.splitlines():
         if opened := re.match(r"namespace (\w+) \{", line):
             group = opened[1]
-        declared = re.match(r"inline constexpr (double|float|int|index_t) (.*)", line)
+        declared = re.match(f"inline constexpr ({TYPES}) (.*)", line)
         if group in VARIED and declared:
             line = f"inline const {declared[1]} " + re.sub(
                 r"(\w+) = ([^,;]+?)(?=,|;)", rf'\1 = varied<{declared[1]}>("{group}.\1", \2)', declared[2])
@@ -134,8 +135,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    constants = list(constants_of((ROOT / HEADER).read_text(encoding="utf-8")))
+    header = (ROOT / HEADER).read_text(encoding="utf-8")
     if arguments.list:
+        constants = list(constants_of(header))
         for group in dict.fromkeys(group for group, *_ in constants):
             about = next(about for other, about, *_ in constants if other == group)
             print(f"\n{group}: {about}")
@@ -163,7 +165,7 @@ def main():
 
         usual = start_all("")
         changes = [(f"{group}.{constant}", value, factor, start_all(f"{group}.{constant}={factor}"))
-                   for group, _, constant, value in constants if group in arguments.groups
+                   for group, _, constant, value in constants_of(header, TYPES) if group in arguments.groups
                    for factor in (1 - arguments.change, 1 + arguments.change)]
         usual, rows = results_of(usual), []
         print(f"{len(made)} scenes\n\n"
