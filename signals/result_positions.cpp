@@ -46,7 +46,6 @@ void ResultPositions::set_ratio(index_t sample, double ratio) {
     if (!steps_.empty()) {
         const SamplePosition& last = steps_.back().distance;
         if (last.whole == step.whole && last.fraction == step.fraction) return;
-        if (steps_.back().first == sample) steps_.pop_back();
     }
     // Drops steps that were used, when they are half of all: a stream may be endless.
     if (2 * cursor_.step > steps_.size()) {

@@ -12,7 +12,7 @@ namespace convolume {
 /// followed by one after 1 / ratio of sample i.
 class ResultPositions {
   public:
-    /// Sets the ratio of samples from number `sample` on, which is not below earlier ones.
+    /// Sets the ratio of samples from number `sample` on, which is above earlier ones.
     void set_ratio(index_t sample, double ratio);
     /// Returns the number of results before sample `end`. The ratios of all samples before it are
     /// known.

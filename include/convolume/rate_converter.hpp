@@ -75,7 +75,7 @@ class CONVOLUME_API RateConverter {
     /// Takes the next samples, of shape (1, signals, samples), and returns the results that they
     /// complete: (1, signals, results), possibly none. `ratios` has the ratio of each sample, and
     /// its last one becomes ratio(); without it, all have ratio(). Throws InvalidArgument, after
-    /// which the stream is as before, OutOfMemory, or Cancelled.
+    /// which the stream is as before. After OutOfMemory and Cancelled, make another stream.
     Volume push(const ConstImageView& samples, std::span<const double> ratios = {},
                 const ExecutionContext& context = {});
     /// Ends the signal, and returns its last results. Another signal may follow. Throws BadData if
