@@ -72,7 +72,8 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     if count < 1 or samples < 1:
         raise InvalidArgument(f"{samples} samples cannot become {num}: both numbers are 1 at least")
     fft = optional_module("scipy.fft", "resample computes by scipy.fft, and SciPy is not installed: pip install scipy")
-    rows = np.moveaxis(signals.astype(np.float64) if signals.dtype.kind == "b" else signals, axis, -1)
+    is_exact = signals.dtype.kind == "b" or domain == "freq" and signals.dtype.kind in "iu"
+    rows = np.moveaxis(signals.astype(np.float64) if is_exact else signals, axis, -1)
     factors = _factors(window, samples)
     with fft.set_workers(thread_count(workers) or -1):
         if domain == "time" and rows.dtype.kind != "c":
