@@ -166,14 +166,13 @@ double LightDivision::advance(std::vector<float>& estimate, std::vector<float>& 
     std::vector<SumPair> sums(static_cast<std::size_t>(shape.z));
     parallel_for(shape.z, threads_, [&](index_t z, int) {
         const index_t at = z * plane;
-        float* const next = previous.data() + at;
         sums[static_cast<std::size_t>(z)] =
-            fill_step({{estimate.data() + at, next, false, extrapolation},
+            fill_step({{estimate.data() + at, previous.data() + at, false, extrapolation},
                        step_.elements<float>() + at,
                        weights_.elements<float>() + at,
                        richardson_lucy::MatchedRule{least_weight},
                        change.data() + at},
-                      next, plane);
+                      previous.data() + at, plane);
     });
     std::swap(estimate, previous);
     SumPair total;

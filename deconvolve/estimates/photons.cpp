@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -23,47 +22,53 @@ constexpr double median_square = 0.4549364;
 // Variance of the median of N such squares, relative to the square of its expectation, times N.
 constexpr double variance_of_median = 5.44;
 
-// A pixel near the sampled one, and its factors in the second differences along all axes.
+// A pixel near the sampled one: its distance in C order from the neighbor of least indices, and its
+// factors in the second differences along all axes.
 struct Neighbor {
-    Index3 from_first;  ///< from the first neighbor, which has the least index along each axis
+    index_t offset = 0;
     double factor = 1, wide_factor = 1;
 };
 
-std::vector<Neighbor> neighbors_of(const std::array<bool, 3>& differs, const Index3& reach) {
-    const auto factor_at = [](index_t far, index_t distance) {
-        return far == 0 ? -2.0 : far == distance ? 1.0 : 0.0;
+// Returns the neighbors of pixels of plane `z`, which is at index z of the window modulo its
+// planes.
+std::vector<Neighbor> neighbors_of(const std::array<bool, 3>& differs, const Index3& reach,
+                                   const Shape3& window, index_t z) {
+    const auto factor_at = [&](std::size_t axis, index_t far, index_t distance) {
+        if (far == 0) return differs[axis] ? -2.0 : 1.0;
+        return differs[axis] && far == distance ? 1.0 : 0.0;
     };
+    const Shape3 extents{2 * reach.z + 1, 2 * reach.y + 1, 2 * reach.x + 1};
     std::vector<Neighbor> neighbors;
-    for (index_t k = 0; k <= 2 * reach.z; ++k)
-        for (index_t j = 0; j <= 2 * reach.y; ++j)
-            for (index_t i = 0; i <= 2 * reach.x; ++i) {
-                Neighbor neighbor{{k, j, i}};
-                for (int a = 0; a < 3; ++a) {
-                    const index_t far = std::abs(neighbor.from_first[a] - reach[a]);
-                    const bool is_used = differs[static_cast<std::size_t>(a)];
-                    neighbor.factor *= is_used ? factor_at(far, 1) : far == 0 ? 1 : 0;
-                    neighbor.wide_factor *= is_used ? factor_at(far, reach[a]) : far == 0 ? 1 : 0;
-                }
-                neighbors.push_back(neighbor);
-            }
+    for (index_t i = 0; i < element_count(extents); ++i) {
+        const Index3 at{i / (extents.y * extents.x), i / extents.x % extents.y, i % extents.x};
+        Neighbor neighbor{((z - reach.z + at.z) % window.z * window.y + at.y) * window.x + at.x};
+        for (std::size_t a = 0; a < 3; ++a) {
+            const int axis = static_cast<int>(a);
+            const index_t far = std::abs(at[axis] - reach[axis]);
+            neighbor.factor *= factor_at(a, far, 1);
+            neighbor.wide_factor *= factor_at(a, far, reach[axis]);
+        }
+        neighbors.push_back(neighbor);
+    }
     return neighbors;
 }
 
 // Returns the mean around a pixel, and the square of the second differences along all axes, scaled
-// by `norm` to have the variance of one pixel. `offsets` are those of the neighbors.
+// to have the variance of one pixel.
 template <class T>
-NoiseSample sample_around(const std::byte* first, const std::vector<Neighbor>& neighbors,
-                          const std::vector<index_t>& offsets, double saturation, double norm) {
+NoiseSample sample_around(const T* first, const std::vector<Neighbor>& neighbors,
+                          double saturation) {
     bool is_complete = true;
-    double sum = 0, difference = 0, wide_difference = 0;
+    double sum = 0, difference = 0, wide_difference = 0, norm = 0;
     index_t saturated = 0;
-    for (std::size_t i = 0; i < neighbors.size(); ++i) {
-        const auto here = static_cast<double>(*reinterpret_cast<const T*>(first + offsets[i]));
+    for (const auto& [offset, factor, wide_factor] : neighbors) {
+        const auto here = static_cast<double>(first[offset]);
         saturated += here >= saturation;
         is_complete = is_complete && here < static_cast<double>(missing_pixel);
         sum += here;
-        difference += neighbors[i].factor * here;
-        wide_difference += neighbors[i].wide_factor * here;
+        difference += factor * here;
+        wide_difference += wide_factor * here;
+        norm += factor * factor;
     }
     const auto count = static_cast<index_t>(neighbors.size());
     return {sum / static_cast<double>(count), difference * difference / norm,
@@ -199,15 +204,7 @@ void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
     const index_t plane = inside_.y * inside_.x;
     const index_t first = ceil_div((z - reach_.z) * plane, stride_);
     const index_t end = ceil_div((z - reach_.z + 1) * plane, stride_);
-    const std::vector<Neighbor> neighbors = neighbors_of(differs_, reach_);
-    double norm = 1;  // sum of squared factors: 1² + 2² + 1² along each axis
-    for (const bool axis : differs_) norm *= axis ? 6 : 1;
-    const auto* const memory = static_cast<const std::byte*>(window.data);
-    std::vector<index_t> offsets;
-    for (const auto& [at, factor, wide_factor] : neighbors) {
-        const index_t there = (z - reach_.z + at.z) % window.shape.z;
-        offsets.push_back(static_cast<const std::byte*>(window.at(there, at.y, at.x)) - memory);
-    }
+    const std::vector<Neighbor> neighbors = neighbors_of(differs_, reach_, window.shape, z);
     visit_pixel_type(window.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>) {
@@ -215,8 +212,7 @@ void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
                 const index_t i = (first + k) * stride_;
                 const index_t at = i / inside_.x % inside_.y * window.shape.x + i % inside_.x;
                 samples_[static_cast<std::size_t>(first + k)] =
-                    sample_around<T>(memory + at * static_cast<index_t>(sizeof(T)), neighbors,
-                                     offsets, saturation_, norm);
+                    sample_around(static_cast<const T*>(window.data) + at, neighbors, saturation_);
             });
         }
     });
