@@ -89,6 +89,8 @@ class ArrayExecutor final : public Executor {
     }
 
     void begin(const LoadedImage& image, float held_out_share) override {
+        // An execution that ended early may have left a part in use.
+        if constexpr (has_parts) arrays_.use_all();
         step_settings_ = settings_of(problem_, image, held_out_share);
         is_complete_ = true;
         if (problem_.traits.solves_system) {

@@ -149,6 +149,20 @@ def test_the_number_of_iterations_is_found():
     assert 1 <= found["sequential"] < found["simultaneous"] < 100
 
 
+def test_an_iteration_that_was_stopped_leaves_nothing():
+    _, views, images = recordings(3000)
+    restore = deconvolver(views, view_updates="sequential", iterations=4)
+    right = restore(images)
+
+    def stop(fraction):
+        if 0.1 < fraction < 0.9:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        restore(images, progress=stop)
+    np.testing.assert_array_equal(restore(images), right)
+
+
 def test_what_is_wrong_is_said():
     _, views, images = recordings(3000)
     with pytest.raises(convolume.InvalidArgument, match="view_updates does not apply to the method shb"):
