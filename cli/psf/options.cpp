@@ -83,8 +83,8 @@ void add_output(CLI::App& app, PsfRequest& request) {
               "Measure the PSF instead: the mean of the beads in this stack, with the size of "
               "--size, or one that follows from --na and --wavelength");
     add_parsed(app, "--regions", request.regions, parse_extents, "Z,Y,X",
-               "With --from-beads: measure a PSF in each of these numbers of equal regions, "
-               "written to OUT.0-0-0.tif, … for OUT.tif, and list them in OUT.csv for fuse");
+               "With --from-beads: divide the stack into these numbers of equal regions, and write "
+               "the PSF of each to OUT.0-0-0.tif, … for OUT.tif; OUT.csv lists them for fuse");
     add_parsed(
         app, "--refine", request.refine, parse_refine, "na,index,depth",
         "With --from-beads: find the values of one or more of these parameters with which the "
