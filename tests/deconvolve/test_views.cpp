@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <stop_token>
 #include <vector>
 
 #include "convolume/error.hpp"
@@ -235,6 +236,31 @@ TEST_CASE("two views restore better than either", "[views]") {
     const double first = restored({0}), second = restored({1}), both = restored({0, 1});
     CAPTURE(first, second, both);
     CHECK(both < 0.85 * std::min(first, second));
+}
+
+TEST_CASE("a deconvolver of views works after a stop between them", "[views]") {
+    const Volume psf = gaussian({5, 7, 7}, {1, 1.5, 1.5});
+    const Shape3 shape{8, 20, 24};
+    std::vector<View> views{{shape, {{psf.view()}}}, {shape, {{psf.view()}}}};
+    views[1].map.offset = {0, 1, 0};
+    const Recordings made = record(shape, views, {20, 20}, {1, 1});
+    DeconvolveOptions options = plain(6);
+    options.view_updates = ViewUpdates::sequential;
+    const ViewDeconvolver deconvolver(shape, views, options, {}, on_cpu());
+    Volume once(shape, PixelType::float32), again(shape, PixelType::float32);
+    deconvolver.execute(made.seen(), once.view());
+    for (int calls = 1; calls < 8; ++calls) {
+        std::stop_source source;
+        ExecutionContext context;
+        context.stop = source.get_token();
+        int left = calls;
+        context.progress = [&](double) {
+            if (--left == 0) source.request_stop();
+        };
+        CHECK_THROWS_AS(deconvolver.execute(made.seen(), again.view(), {}, context), Cancelled);
+        deconvolver.execute(made.seen(), again.view());
+        CHECK(error_of(again, once) == 0);
+    }
 }
 
 TEST_CASE("pixels outside the result are left out", "[views]") {

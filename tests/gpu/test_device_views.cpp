@@ -143,11 +143,10 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
     levels[1].background = 30;
     levels[1].gain = 0.5;
     levels[1].light = 0.7;
-    for (const DeconvolveMethod method :
-         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
-          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::maximum_a_posteriori}) {
+    const auto check = [&](DeconvolveMethod method, ViewUpdates updates) {
         DeconvolveOptions options;
         options.method = method;
+        options.view_updates = updates;
         options.iterations = 8;
         options.offset = 0;
         if (uses_option(method, "roughness")) options.roughness = 1e-3;
@@ -164,11 +163,18 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
         const Volume on_cpu = restored(EngineChoice::Device::cpu, 1);
         const Volume once = restored(EngineChoice::Device::gpu, 1);
         const Volume twice = restored(EngineChoice::Device::gpu, 2);
-        CAPTURE(to_string(method));
+        CAPTURE(to_string(method), to_string(updates));
         CHECK(relative_difference<float>(once, on_cpu) < 1e-4);
         CHECK(std::memcmp(once.view().data, twice.view().data,
                           static_cast<std::size_t>(once.bytes())) == 0);
-    }
+    };
+    for (const DeconvolveMethod method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::maximum_a_posteriori})
+        check(method, ViewUpdates::simultaneous);
+    check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
+    views[0].psfs = field.of_view(1);
+    check(DeconvolveMethod::richardson_lucy, ViewUpdates::efficient);
 }
 
 TEST_CASE("device views: PSFs over the field share a workspace", "[gpu]") {
