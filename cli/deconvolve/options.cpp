@@ -138,7 +138,10 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
     // The library cannot see options that are given as they are by default.
     for_each_option<DeconvolveOptions>([&](const auto& field) {
         const std::string flags = field.text.flags;
-        const bool is_given = !flags.empty() && command.count(flags.substr(0, flags.find(','))) > 0;
+        // Options of several views are not those of this command.
+        const CLI::Option* const option =
+            flags.empty() ? nullptr : command.get_option_no_throw(flags.substr(0, flags.find(',')));
+        const bool is_given = option != nullptr && option->count() > 0;
         const bool asks_for_nothing = option_value_text(field.get(options)) == "0";
         if (is_given && !asks_for_nothing) require_option(method, field.text.name);
     });
