@@ -42,7 +42,7 @@ class RateEngine {
         : filter_(design_rate_filter(options, complex_data)),
           threads_(thread_count(options.threads)),
           engine_(cpu::make_rate_conversion(filter_)) {
-        filter_.coefficients = {};
+        std::vector<double>().swap(filter_.coefficients);  // the engine has its own
     }
 
     const RateFilter& filter() const { return filter_; }

@@ -7,14 +7,18 @@ namespace convolume {
 
 namespace {
 
-/// Returns the distance of results: not below 1 / ratio, so that a signal of N samples does not
-/// have a result more than N · ratio if that is a whole number.
+/// Returns the distance of results. Unless it is exact, it is above that of any number which the
+/// ratio is rounded from, so that a signal of N samples does not have a result more than N · ratio
+/// if that is a whole number.
 SamplePosition distance_of(double ratio) {
     double distance = 1 / ratio;
-    if (std::fma(distance, ratio, -1) < 0) distance = std::nextafter(distance, HUGE_VAL);
+    const double least_ratio = std::nextafter(ratio, 0);
+    if (std::fma(distance, ratio, -1) != 0)
+        while (std::fma(distance, least_ratio, -1) < 0)
+            distance = std::nextafter(distance, HUGE_VAL);
     const double whole = std::floor(distance);
     return {static_cast<index_t>(whole),
-            static_cast<std::uint64_t>(std::ldexp(distance - whole, 64))};
+            static_cast<std::uint64_t>(std::ceil(std::ldexp(distance - whole, 64)))};
 }
 
 /// Returns ⌊a b / 2^64⌋.

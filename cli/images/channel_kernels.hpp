@@ -209,8 +209,7 @@ class ChannelKernels {
             stack.shape.z = *source.psf->stack_planes;
             stack.voxel_size_um[0] = psf.voxel.z_um;
         }
-        KernelFile kernel =
-            make_kernel(std::move(psf), request.made_psf.capture, stack, options, context);
+        KernelFile kernel = make_kernel(psf, request.made_psf.capture, stack, options, context);
         kernel.optics = source.psf->optics;
         for (const std::string& warning : source.psf->warnings) kernel.warnings.push_back(warning);
         return kernel;

@@ -267,8 +267,9 @@ class BeadPsfSteps : public RunSteps {
             PlacedPsf& placed = list.psfs.emplace_back();
             for (std::size_t a = 0; a < 3; ++a)
                 placed.at[a] = psfs_[k].at[a] * *input_metadata_.voxel_size_um[a];
-            placed.path =
-                std::filesystem::path(path_of(static_cast<index_t>(k))).filename().string();
+            const io::PathSpec path = io::parse_path(path_of(static_cast<index_t>(k)));
+            placed.path = std::filesystem::path(path.file).filename().string();
+            if (!path.dataset.empty()) placed.path += ":" + path.dataset;
         }
         return field_psfs_text(list);
     }

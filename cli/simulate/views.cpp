@@ -152,7 +152,11 @@ class ViewSteps final : public ImageSteps {
 
     void tell_result(const Facts& facts) const override {
         ImageSteps::tell_result(facts);
-        tell_recorded(facts, request_.camera, total_);
+        const auto peak = [&](const One& one) { return recorded_of_[index_of(one)].peak_photons; };
+        const auto brightest =
+            std::max_element(views_.begin(), views_.end(),
+                             [&](const One& a, const One& b) { return peak(a) < peak(b); });
+        tell_recorded(facts, brightest->camera, total_);
     }
 
     void tell_output(const Facts& facts) const override {

@@ -47,7 +47,8 @@ class SignalRows {
         const ConstImageView& samples = signals.samples;
         const index_t begin = window.first - signals.first;
         const bool is_inside = begin >= 0 && begin + window.count <= samples.shape.x;
-        if (is_inside && samples.type == pixel_type_of_v<Real> && samples.strides.x == 1) {
+        if (!is_complex_ && is_inside && samples.type == pixel_type_of_v<Real> &&
+            samples.strides.x == 1) {
             rows[0] = static_cast<const Real*>(samples.at(z, y, begin));
             return;
         }

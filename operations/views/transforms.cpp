@@ -54,6 +54,7 @@ std::vector<VoxelMap> read_view_maps(const ViewTransforms& views) {
     for (std::size_t v = 0; v < views.names.size(); ++v) maps.push_back(to_common(views, v));
     const VoxelMap to_result = composed(views.first_to_result, inverse(maps[0]));
     for (VoxelMap& map : maps) map = composed(to_result, map);
+    maps[0] = views.first_to_result;  // without the rounding of an inverse
     return maps;
 }
 

@@ -62,8 +62,8 @@ void warn_of_background(const Reports& volumes, Warnings& warnings) {
                                     ", or leave it out"));
     else
         warnings.push_back(sentence("the image may have no dark region: its background is between ",
-                                    format_number(darkest->photons.offset), " and ", mean,
-                                    ", the mean of the darkest regions, and is taken to be ",
+                                    format_number(std::max(0.0, darkest->photons.offset)), " and ",
+                                    mean, ", the mean of the darkest regions, and is taken to be ",
                                     background, doubt_of(*darkest), "; give it by ",
                                     OptionName{"background"}, if_known));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/rate_converter.hpp"
 
+#include <mutex>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
@@ -17,6 +19,15 @@ using Ratios = nb::ndarray<nb::ro, const double, nb::ndim<1>, nb::c_contig, nb::
 std::span<const double> span_of(const Ratios& ratios) {
     return {ratios.data(), ratios.size()};
 }
+
+/// A converter that threads of Python share, one after the other.
+struct OwnConverter {
+    OwnConverter(const RateOptions& options, PixelType signal_type, index_t signals)
+        : converter(options, signal_type, signals) {}
+
+    RateConverter converter;
+    std::mutex mutex;
+};
 
 }  // namespace
 
@@ -35,29 +46,44 @@ void bind_rate_conversion(nb::module_& module) {
             },
             "ratio"_a, "lowest_ratio"_a, "attenuation_db"_a, "pass_band"_a, "precision"_a,
             "threads"_a);
-    nb::class_<RateConverter>(module, "RateConverter")
-        .def(nb::init<const RateOptions&, PixelType, index_t>(), "options"_a, "signal_type"_a,
-             "signals"_a)
-        .def_prop_ro("result_type", [](const RateConverter& self) { return self.result_type(); })
-        .def_prop_ro("taps", &RateConverter::taps)
-        .def_prop_rw("ratio", &RateConverter::ratio, &RateConverter::set_ratio)
+    nb::class_<OwnConverter>(module, "RateConverter")
+        .def(
+            "__init__",
+            [](OwnConverter* self, const RateOptions& options, PixelType signal_type,
+               index_t signals) {
+                const nb::gil_scoped_release released;
+                new (self) OwnConverter(options, signal_type, signals);
+            },
+            "options"_a, "signal_type"_a, "signals"_a)
+        .def_prop_ro("result_type",
+                     [](const OwnConverter& self) { return self.converter.result_type(); })
+        .def_prop_ro("taps", [](const OwnConverter& self) { return self.converter.taps(); })
+        .def_prop_rw(
+            "ratio", [](const OwnConverter& self) { return self.converter.ratio(); },
+            [](OwnConverter& self, double ratio) {
+                const nb::gil_scoped_release released;
+                const std::lock_guard lock(self.mutex);
+                self.converter.set_ratio(ratio);
+            })
         .def(
             "push",
-            [](RateConverter& self, const ReadArray& samples, const Ratios& ratios) {
+            [](OwnConverter& self, const ReadArray& samples, const Ratios& ratios) {
                 const ConstImageView block = view(samples);
                 Volume made;
                 {
                     const nb::gil_scoped_release released;
-                    made = self.push(block, span_of(ratios));
+                    const std::lock_guard lock(self.mutex);
+                    made = self.converter.push(block, span_of(ratios));
                 }
                 return to_numpy(std::move(made));
             },
             "samples"_a, "ratios"_a)
-        .def("finish", [](RateConverter& self) {
+        .def("finish", [](OwnConverter& self) {
             Volume made;
             {
                 const nb::gil_scoped_release released;
-                made = self.finish();
+                const std::lock_guard lock(self.mutex);
+                made = self.converter.finish();
             }
             return to_numpy(std::move(made));
         });

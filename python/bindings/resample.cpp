@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/complex.h>
 
+#include <mutex>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
@@ -13,10 +15,12 @@ namespace {
 // Sums of products that a thread computes in a second, for the decision whether Ctrl-C matters.
 constexpr double products_per_s = 2e9;
 
-/// A stream of blocks with the resampler that it needs.
+/// A stream of blocks with the resampler that it needs. Threads of Python may share it, one after
+/// the other.
 struct OwnResampleStream {
     Resampler resampler;
     ResampleStream stream;
+    std::mutex mutex;
     OwnResampleStream(const ConstImageView& taps, const ResampleOptions& options,
                       PixelType signal_type, index_t signals)
         : resampler(taps, options, signal_type), stream(resampler, signals) {}
@@ -103,6 +107,7 @@ void bind_resampling(nb::module_& module) {
                 Volume made;
                 {
                     const nb::gil_scoped_release released;
+                    const std::lock_guard lock(self.mutex);
                     made = self.stream.push(block);
                 }
                 return to_numpy(std::move(made));
@@ -112,6 +117,7 @@ void bind_resampling(nb::module_& module) {
             Volume made;
             {
                 const nb::gil_scoped_release released;
+                const std::lock_guard lock(self.mutex);
                 made = self.stream.finish();
             }
             return to_numpy(std::move(made));

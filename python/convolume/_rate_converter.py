@@ -189,7 +189,7 @@ class RateConverter:
         samples = self._form.read(block)
         ratios = _NO_RATIOS if ratio is None else _ratios(ratio)
         if ratios.ndim == 0:
-            ratios = np.full(samples.shape[-1], ratios)
+            self._core.ratio, ratios = float(ratios), _NO_RATIOS
         return self._form.shaped(self._core.push(samples, ratios))
 
     def finish(self) -> np.ndarray:

@@ -92,6 +92,8 @@ def _given(words: Sequence[str]) -> dict[str, Any]:
         if keyword in _LISTS:
             found[keyword] = texts
             continue
+        if len(texts) > 1 and keyword != "kernel":
+            raise InvalidArgument(f"--{name} is given {len(texts)} times: give it once")
         read, what = _VALUES.get(keyword, (str, "a text"))
         try:
             found[keyword] = _kernel_of(texts) if keyword == "kernel" else read(texts[-1])

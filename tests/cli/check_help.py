@@ -140,11 +140,12 @@ with tempfile.TemporaryDirectory() as folder:
         Path(name + ".npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
                                         + struct.pack("<4096f", *([1.0] * 4096)))
     Path("recording.ci16").write_bytes(bytes(range(256)) * 64)
-    with wave.open("music.wav", "wb") as music:
-        music.setnchannels(2)
-        music.setsampwidth(2)
-        music.setframerate(44100)
-        music.writeframes(bytes(range(256)) * 64)
+    for name in ("music", "drifted"):
+        with wave.open(name + ".wav", "wb") as sound:
+            sound.setnchannels(2)
+            sound.setsampwidth(2)
+            sound.setframerate(44100)
+            sound.writeframes(bytes(range(256)) * 64)
     made = [run(COMMAND, "phantom", "--size", "8,32,32", *voxel, "-o", "image.tif", "-q"),
             run(COMMAND, "psf", "--na", "0.9", "--ni", "1.33", "--wavelength", "520nm", *voxel, "--size", "5,9,9", "-o",
                 "psf.tif", "-q"),

@@ -10,6 +10,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/rate_converter.hpp"
+#include "signals/result_positions.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
 
@@ -86,17 +87,18 @@ double worst_error(const Volume& results, const std::vector<long double>& times,
     return worst;
 }
 
-struct Case {
+struct RateCase {
     double ratio, attenuation_db, pass_band;
 };
 
 }  // namespace
 
 TEST_CASE("tones keep their values in the pass band and vanish in the stop band") {
-    const Case one =
-        GENERATE(Case{1.00013, 120, 0.9}, Case{48000.5 / 44100, 120, 0.9}, Case{0.37, 100, 0.8},
-                 Case{1, 60, 0.95}, Case{7.77, 140, 0.9}, Case{0.0101, 80, 0.5}, Case{1e3, 50, 0.9},
-                 Case{1e-3, 60, 0.5}, Case{std::numbers::sqrt2, 180, 0.7}, Case{0.99, 20, 0.9});
+    const RateCase one =
+        GENERATE(RateCase{1.00013, 120, 0.9}, RateCase{48000.5 / 44100, 120, 0.9},
+                 RateCase{0.37, 100, 0.8}, RateCase{1, 60, 0.95}, RateCase{7.77, 140, 0.9},
+                 RateCase{0.0101, 80, 0.5}, RateCase{1e3, 50, 0.9}, RateCase{1e-3, 60, 0.5},
+                 RateCase{std::numbers::sqrt2, 180, 0.7}, RateCase{0.99, 20, 0.9});
     const PixelType type = GENERATE(PixelType::float64, PixelType::complex128, PixelType::float32);
     const double rounding = type == PixelType::float32 ? from_db(125) : 1e-14;
     RateOptions options;
@@ -210,6 +212,37 @@ TEST_CASE("a ratio that is set holds for the samples that follow") {
     append(converter.finish());
     REQUIRE(static_cast<index_t>(got.size()) == want.shape().x);
     CHECK(std::memcmp(got.data(), want.elements<float>(), got.size() * sizeof(float)) == 0);
+}
+
+TEST_CASE("a conversion has the number of samples times the ratio, rounded up") {
+    const auto count = [](index_t samples, double ratio) {
+        return ResultPositions::count_of(samples, ratio);
+    };
+    CHECK(count(44100, 48000.0 / 44100) == 48000);
+    CHECK(count(44101, 48000.0 / 44100) == 48002);
+    CHECK(count(48000, 44100.0 / 48000) == 44100);
+    CHECK(count(1, 1e4) == 10000);
+    CHECK(count(1000, 5000) == 5000000);
+    CHECK(count(10000, 1e-4) == 1);
+    CHECK(count(10001, 1e-4) == 2);
+    for (index_t p = 1; p < 60; ++p)
+        for (index_t q = 1; q < 60; ++q)
+            if (count(7 * q, static_cast<double>(p) / static_cast<double>(q)) != 7 * p)
+                FAIL(p << '/' << q);
+}
+
+TEST_CASE("real samples pass through a conversion of complex signals") {
+    Volume real({1, 1, 5000}, PixelType::float32), complex({1, 1, 5000}, PixelType::complex64);
+    for (index_t i = 0; i < 5000; ++i) real.elements<float>()[i] = static_cast<float>(i * i % 101);
+    convert_pixels(real.view(), complex.view());
+    RateOptions options;
+    options.ratio = 1.37;
+    RateConverter of_real(options, PixelType::complex64, 1);
+    RateConverter of_complex(options, PixelType::complex64, 1);
+    const Volume one = of_real.push(real.view()), other = of_complex.push(complex.view());
+    REQUIRE(one.bytes() == other.bytes());
+    CHECK(std::memcmp(one.view().data, other.view().data, static_cast<std::size_t>(one.bytes())) ==
+          0);
 }
 
 TEST_CASE("times do not drift in a long signal") {
