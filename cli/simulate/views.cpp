@@ -67,6 +67,11 @@ class ViewSteps final : public ImageSteps {
             }
             if (const std::string* const mask = text_of(request_.views.masks, v))
                 one.mask = load_mask(*mask, one.metadata.shape);
+            for (const auto* texts : {&request_.views.lights, &request_.views.backgrounds})
+                if (const std::string* const text = text_of(*texts, v); text && *text == "auto")
+                    throw InvalidArgument(
+                        "--light and --background auto are of recorded images; give numbers for "
+                        "those that are simulated, or leave them out");
             one.light = number_of(request_.views.lights, v, "--light").value_or(1);
             if (!(one.light > 0 && one.light <= 1e12))
                 throw InvalidArgument(message("--light is ", one.light, "; give more than 0"));

@@ -49,6 +49,7 @@ struct Failure {
 template <class T>
 class Result {
     static_assert(!std::is_reference_v<T>, "return a pointer: results hold values");
+    static_assert(!std::is_same_v<T, Failure>, "a result that is a failure is one without a value");
 
   public:
     using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -68,7 +69,9 @@ class Result {
     const Failure& error() const { return std::get<1>(state_); }
     /// Returns ErrorCode::ok for a value, and otherwise the code of the failure.
     ErrorCode code() const noexcept {
-        return has_value() ? ErrorCode::ok : std::get<1>(state_).code;
+        if (has_value()) return ErrorCode::ok;
+        const Failure* const failure = std::get_if<1>(&state_);  // null after a failed assignment
+        return failure != nullptr ? failure->code : ErrorCode::internal;
     }
 
   private:

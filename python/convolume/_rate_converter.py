@@ -168,6 +168,7 @@ class RateConverter:
         return self._core.ratio
 
     @ratio.setter
+    @names_wrong_types
     def ratio(self, ratio: float) -> None:
         self._core.ratio = ratio
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ._argument_types import names_wrong_types, shown
 from ._errors import InvalidArgument, optional_module
+from ._options import whole_numbers
 from ._run import Device, parse_device, thread_count
 from ._signal_axes import ResultAxes, give_back_signals
 from ._sums import numbers
@@ -68,7 +69,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     if not -signals.ndim <= axis < signals.ndim:
         raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
     axis = int(axis) % signals.ndim
-    samples, count = signals.shape[axis], int(num)
+    samples, [count] = signals.shape[axis], whole_numbers([num], "num")
     if count < 1 or samples < 1:
         raise InvalidArgument(f"{samples} samples cannot become {num}: both numbers are 1 at least")
     fft = optional_module("scipy.fft", "resample computes by scipy.fft, and SciPy is not installed: pip install scipy")

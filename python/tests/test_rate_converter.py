@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of conversions between any rates, against signals whose values are known at every time."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -120,3 +122,27 @@ def test_bad_blocks():
         convolume.convert_rate([], 2)
     with pytest.raises(convolume.InvalidArgument, match="at least"):
         convolume.RateConverter(signals=0)
+
+
+def test_a_ratio_with_an_empty_block_holds_for_later_ones():
+    converter = convolume.RateConverter(1.0)
+    assert converter.push(np.ones(0, np.float32), 1.5).size == 0
+    assert converter.ratio == 1.5
+    with pytest.raises(convolume.InvalidArgument, match="ratio"):
+        converter.push(np.ones(0, np.float32), 99e9)
+    with pytest.raises(TypeError, match="ratio"):
+        converter.ratio = "a"
+
+
+def test_threads_may_share_a_stream():
+    for stream in (convolume.RateConverter(1.37), convolume.Resampler(160, 147)):
+        def push(stream=stream):
+            for _ in range(200):
+                stream.push(np.ones(300, np.float32))
+
+        threads = [threading.Thread(target=push) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert np.all(np.isfinite(stream.finish()))

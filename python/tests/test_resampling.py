@@ -124,6 +124,8 @@ def test_resample(data, type_, layout, seed):
 def test_bad_arguments_of_resample(arguments, words):
     with pytest.raises(ValueError, match=words):
         drop_in.resample(np.ones(9), **arguments)
+    with pytest.raises(TypeError, match="num"):
+        drop_in.resample(np.ones(9), 4.7)
 
 
 @given(st.data(), st.sampled_from((*FLOATS, *COMPLEX, "int16", "float16")), st.integers(1, 13), st.booleans(), seeds)

@@ -155,6 +155,12 @@ run("fuse", "w.1.tif", "spoiled.tif", *fused, "-o", "spoiled_out.tif", *steps)
 run("fuse", "w.1.tif", "spoiled.tif", *fused, "--mask", "ones.tif", "--mask", "keep.tif", "-o", "kept.tif", *steps)
 check(error_of("kept.tif") < 0.5 * error_of("spoiled_out.tif"), error_of("kept.tif"), error_of("spoiled_out.tif"))
 
+# The light of the background is noise of a view, too.
+peaks = [json.loads(run("simulate", "phantom.tif", *one, "--photons", 400, "--background", 1000, "-o", "dim.tif", "-q",
+                        "--json", "--overwrite").stdout)["recorded"]["peak_signal_to_noise"]
+         for one in (["--views", 1, "--psf", "psf.tif"], ["psf.tif"])]
+check(abs(peaks[0] / peaks[1] - 1) < 0.01, peaks)
+
 pair = ["simulate", "phantom.tif", "-o", "bad.tif"]
 run(*pair, "--views", 2, status=2, says="add --psf")
 run(*pair, "psf.tif", "--transform", "side.txt", status=2, says="add --views N")
@@ -162,6 +168,7 @@ run(*pair, "psf.tif", "--background", 1, "--background", 2, status=2, says="once
 run(*pair, "--views", 3, "--psf", "psf.tif", "--psf", "psf.tif", status=2, says="there are 3 views")
 run(*pair, "--views", 1, "psf.tif", "--parts", 2, status=2, says="leave --method and --parts out")
 run(*pair, "--views", 1, "--psf", "0=psf.tif", status=2, says="names the channel")
+run(*pair, "--views", 1, "--psf", "psf.tif", "--background", "auto", status=2, says="give numbers")
 run(*pair, "--views", 1, "--psf", "none.csv", status=66, says="cannot open the list of PSFs")
 for text, says in (("z,y,psf\n", "its first line is"), ("z,y,x,psf\n", "has no PSF"),
                    ("z,y,x,psf\n1,2,three,psf.tif\n", '"three" where a position'),
