@@ -92,6 +92,12 @@ for name in ("psf.csv", "global.tif"):
     errors[name] = np.linalg.norm(result - specimen) / np.linalg.norm(specimen)
 check(errors["psf.csv"] < 0.97 * errors["global.tif"], errors)
 
+# Datasets of HDF5 files are listed with the files, which fuse then finds.
+run("psf", "--from-beads", "beads.tif", *size, "--regions", "1,2,1", "-o", "many.h5:/psf", "--overwrite")
+listed = [line.split(",")[-1] for line in Path("many.csv").read_text().splitlines()[1:]]
+check(listed == ["many.0-0-0.h5:/psf", "many.0-1-0.h5:/psf"], listed)
+run("fuse", "image.tif", "--psf", "many.csv", "-o", "by_datasets.tif", "--iterations", 1)
+
 beads_of = ["psf", "--from-beads", "beads.tif", *size, "-o", "bad.tif"]
 run(*beads_of, "--regions", "1,30,1", status=2, says="none is in region 0,")
 run(*beads_of, "--regions", "18,1,1", status=2, says="18 regions along z of a stack of 17")
