@@ -97,10 +97,26 @@ def test_a_result_of_other_voxels(folder):
     np.testing.assert_allclose(np.asarray(result), right, atol=1e-4 * right.max())
 
 
+def test_transforms_to_a_common_space_keep_the_voxels_of_the_first_view(folder):
+    turn = np.array([[np.cos(0.3), -np.sin(0.3), 0], [np.sin(0.3), np.cos(0.3), 0], [0, 0, 1]])
+    maps = [np.column_stack([turn, [1.7, -0.3, 0.2]])]
+    maps.append(np.column_stack([turn @ np.fliplr(np.flipud(MATRIX[:, :3])), turn @ MATRIX[::-1, 3] + maps[0][:, 3]]))
+    for name, matrix in zip(("first.txt", "second.txt"), maps):
+        np.savetxt(folder / name, matrix)
+    given = [word for name in ("first.txt", "second.txt") for word in ("--transform", f"{folder}/{name}")]
+    assert run(folder, "t.zarr", *given, "--transform-unit", "voxel", "--background", "20", "-q") == 0
+    assert run(folder, "u.zarr", "--transform", f"{folder}/b.txt", "--transform-unit", "voxel", "--background", "20",
+               "-q") == 0
+    assert convolume.open(folder / "t.zarr").spacing == VOXEL
+    right = result_of(folder, "u.zarr")
+    np.testing.assert_allclose(result_of(folder, "t.zarr"), right, atol=1e-3 * right.max())
+
+
 @pytest.mark.parametrize(("options", "code", "sentence"), [
     (["--transform", "b.txt"], 2, "--transform-unit um or voxel"),
     (["--psf", "psf.tif", "--psf", "psf.tif"], 2, "--psf is given 3 times"),
     (["--light", "much"], 2, "--light is 'much'"), (["--transform-unit", "mm"], 2, "um or voxel, not 'mm'"),
+    (["--background", "90", "--background", "100"], 2, "--background is given 2 times: give it once"),
     (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "others without"),
     (["--view-updates", "serial"], 2, "simultaneous, sequential or efficient")])
 def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch):
