@@ -12,10 +12,9 @@ namespace {
 /// if that is a whole number.
 SamplePosition distance_of(double ratio) {
     double distance = 1 / ratio;
-    const double least_ratio = std::nextafter(ratio, 0);
+    const double below = std::nextafter(ratio, 0);  // what the ratio may be rounded from
     if (std::fma(distance, ratio, -1) != 0)
-        while (std::fma(distance, least_ratio, -1) < 0)
-            distance = std::nextafter(distance, HUGE_VAL);
+        while (std::fma(distance, below, -1) < 0) distance = std::nextafter(distance, HUGE_VAL);
     const double whole = std::floor(distance);
     return {static_cast<index_t>(whole),
             static_cast<std::uint64_t>(std::ceil(std::ldexp(distance - whole, 64)))};
