@@ -66,7 +66,7 @@ std::vector<Color> colors_of_digits(std::string_view digits) {
     return colors;
 }
 
-std::string text_of(Color color) {
+std::string color_text(Color color) {
     for (const NamedColor& named : named_colors)
         if (color == named.color) return named.name;
     constexpr const char* digits = "0123456789abcdef";
@@ -102,7 +102,7 @@ std::optional<LookUpTable> parse_look_up_table(std::string_view option, const st
 
 }  // namespace
 
-LookUpTable::LookUpTable(Color color) : LookUpTable(text_of(color), {Color{0, 0, 0}, color}, 1) {}
+LookUpTable::LookUpTable(Color color) : LookUpTable(color_text(color), {Color{0, 0, 0}, color}, 1) {}
 
 LookUpTable::LookUpTable(std::string table_name, std::vector<Color> table_colors,
                          double table_steps)
