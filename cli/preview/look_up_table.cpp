@@ -102,7 +102,8 @@ std::optional<LookUpTable> parse_look_up_table(std::string_view option, const st
 
 }  // namespace
 
-LookUpTable::LookUpTable(Color color) : LookUpTable(color_text(color), {Color{0, 0, 0}, color}, 1) {}
+LookUpTable::LookUpTable(Color color)
+    : LookUpTable(color_text(color), {Color{0, 0, 0}, color}, 1) {}
 
 LookUpTable::LookUpTable(std::string table_name, std::vector<Color> table_colors,
                          double table_steps)
