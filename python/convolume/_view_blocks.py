@@ -283,10 +283,10 @@ class Fusion(Operation):
             z, y, x = np.ix_(*ramps)
             mask = z * y * x if mask is None else z * y * x * mask
         positions = None if view.positions is None else np.asarray(view.positions, np.float64) - begin
-        known = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
-        transform = np.column_stack([matrix, matrix @ begin + offset - first])
-        return PartOfView(**known | {"transform": transform, "positions": positions, "mask": mask, "border": 0,
-                                     "full_weight": self._full_weight, **self._levels[number]})
+        known: dict[str, Any] = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
+        known |= {"transform": np.column_stack([matrix, matrix @ begin + offset - first]), "positions": positions,
+                  "mask": mask, "border": 0, "full_weight": self._full_weight, **self._levels[number]}
+        return PartOfView(**known)
 
 
 def _levels_of(view: View) -> dict[str, float] | None:

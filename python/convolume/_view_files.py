@@ -32,7 +32,7 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     _core.check_view_values("--psf", len(psfs), count)
     _core.check_view_values("--light", len(lights), count)
     _core.check_view_transforms("--transform", len(transforms), count)
-    opening = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
+    opening: dict[str, Any] = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
     images = [open_quietly(one, **opening) for one in sources]
     voxels = [_voxel(image) for image in images]
     to_result = _take_grid(given, images[0], voxels[0])
