@@ -342,7 +342,7 @@ void add_resample_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<ResampleRequest>();
     set_examples(*command, {"convolume resample music.wav music48.wav --rate 48000",
                             "convolume resample signal.npy half.npy --down 2",
-                            "convolume resample drifted.wav true.wav --ratio 1.00013"});
+                            "convolume resample drifted.wav true.npy --ratio 1.00013"});
     add_signal(*command, *request);
     add_computation(*command, *request);
     begin_group(*command, groups::machine);
