@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the command line says of several views of one object, for all commands that have views.
+// The options of several views of one object, for all commands that have views.
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ struct ViewRequest {
     void check(std::size_t views) const;
 };
 
-/// What the help says of the options that commands use differently.
+/// Texts of the help for options that commands use differently.
 struct ViewHelp {
     const char* mask;
     const char* light;

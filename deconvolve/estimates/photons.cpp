@@ -19,7 +19,8 @@ namespace {
 
 // Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
-// Variance of the median of N such squares, relative to the square of its expectation, times N.
+// Variance of the median m of N such squares, relative to m², times N: 1 / (4 f² m²) for their
+// density f at m.
 constexpr double variance_of_median = 5.44;
 
 // A pixel near the sampled one: its distance in C order from the neighbor of least indices, and its
@@ -235,7 +236,8 @@ std::vector<NoiseSample> PhotonScaleEstimate::complete() const {
 
 double PhotonScaleEstimate::share_of_white_noise() const {
     std::vector<NoiseSample> samples = complete();
-    // So many that three standard errors of a ratio of medians do not make noise look filtered.
+    // With fewer samples, three standard errors of a ratio of medians would make white noise look
+    // filtered.
     const double errors = 3 / (1 - noise::least_white_share);
     const auto enough = static_cast<std::size_t>(2 * variance_of_median * errors * errors);
     if (samples.size() <= enough) return 1;

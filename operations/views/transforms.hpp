@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where several views of one object lie: maps from the voxels of each view to those of the result.
+// Reads where several views of one object lie, as maps from the voxels of each view to those of the
+// result.
 
 #include <optional>
 #include <string>
