@@ -2,12 +2,15 @@
 #include "convolume/rate_converter.hpp"
 
 #include <algorithm>
+#include <array>
+#include <complex>
 
 #include "core/threads.hpp"
 #include "cpu/signals/rate_conversion.hpp"
-#include "signals/kept_samples.hpp"
-#include "signals/rate_filter.hpp"
+#include "cpu/signals/resampling.hpp"
+#include "signals/rate_plan.hpp"
 #include "signals/result_positions.hpp"
+#include "signals/sample_stream.hpp"
 
 namespace convolume {
 
@@ -15,6 +18,11 @@ namespace {
 
 // Results whose positions are computed before their sums, which threads share.
 constexpr index_t segment_results = index_t{1} << 16;
+// Samples that go through all stages before the next ones, so that what stages give to the next
+// ones stays in caches: of all signals, of each, and of each for a thread.
+constexpr index_t most_at_once = index_t{1} << 20;
+constexpr index_t least_at_once = 1024, usual_at_once = index_t{1} << 16;
+constexpr index_t of_thread_at_once = index_t{1} << 13;
 
 /// Throws InvalidArgument unless there is one ratio in range for each sample, or none at all.
 void check_ratios(std::span<const double> ratios, index_t samples, double lowest) {
@@ -33,69 +41,228 @@ void set_ratios(ResultPositions& positions, index_t first, double ratio,
         positions.set_ratio(first + static_cast<index_t>(i), ratios[i]);
 }
 
+/// Returns a position among samples of 2^doublings times the rate, `first` of which come before
+/// sample 0.
+SamplePosition among(const SamplePosition& position, int doublings, index_t first) {
+    const std::uint64_t fraction = position.fraction;
+    if (doublings == 0) return {position.whole + first, fraction};
+    if (doublings == 1)
+        return {2 * position.whole + static_cast<index_t>(fraction >> 63) + first, fraction << 1};
+    const auto whole = static_cast<std::uint64_t>(position.whole);
+    return {(position.whole >> -doublings) + first,
+            (whole << (64 + doublings)) | (fraction >> -doublings)};
+}
+
+/// Zeros as the samples of signals.
+ConstImageView silence_of(index_t samples, index_t signals, PixelType type) {
+    static constexpr std::complex<double> zero;
+    return {&zero, type, {1, signals, samples}, {0, 0, 0}};
+}
+
+/// Returns a view whose rows are along y, if they are along z only.
+template <class View>
+View rows_along_y(View view) {
+    if (view.shape.y == 1) {
+        std::swap(view.shape.z, view.shape.y);
+        std::swap(view.strides.z, view.strides.y);
+    }
+    return view;
+}
+
+PlannedResampling prepare(const RateStage& stage, const RateFilter& filter, int threads) {
+    ResampleOptions options;
+    options.up = stage.up;
+    options.down = stage.down;
+    const auto taps = static_cast<index_t>(stage.taps.size());
+    options.origin = taps / 2;
+    options.precision = filter.precision;
+    const ConstImageView view = view_of(stage.taps.data(), {1, 1, taps});
+    PlannedResampling planned{checked_resample_spec(view, options, filter.result_type()), threads};
+    planned.prepared = cpu::make_resampling(planned.spec, view);
+    return planned;
+}
+
 }  // namespace
 
-/// A filter with its engine.
+/// The stages of a conversion with their engines.
 class RateEngine {
   public:
     RateEngine(const RateOptions& options, bool complex_data)
-        : filter_(design_rate_filter(options, complex_data)),
+        : plan_(plan_rates(options, complex_data)),
           threads_(thread_count(options.threads)),
-          engine_(cpu::make_rate_conversion(filter_)) {
-        std::vector<double>().swap(filter_.coefficients);  // the engine has its own
+          interpolation_(cpu::make_rate_conversion(plan_.filter)) {
+        for (const RateStage& stage : plan_.stages)
+            stages_.push_back(prepare(stage, plan_.filter, threads_));
+        plan_.stages.clear();  // the engines have their own taps
+        std::vector<double>().swap(plan_.filter.coefficients);
     }
 
-    const RateFilter& filter() const { return filter_; }
+    const RatePlan& plan() const { return plan_; }
+    int threads() const { return threads_; }
+    const std::vector<PlannedResampling>& stages() const { return stages_; }
+    const PreparedRateConversion& interpolation() const { return *interpolation_; }
 
-    /// Computes the next `count` results of signals.
-    Volume convert(const ResampledSignals& signals, ResultPositions& positions, index_t count,
-                   const ExecutionContext& context) const {
-        const Shape3& shape = signals.samples.shape;
-        Volume results({shape.z, shape.y, count}, filter_.result_type());
-        std::vector<SamplePosition> segment;
-        for (index_t begin = 0; begin < count; begin += segment_results) {
-            const index_t end = std::min(count, begin + segment_results);
-            segment.resize(static_cast<std::size_t>(end - begin));
-            positions.take(end - begin, segment.data());
-            engine_->convert(signals, segment.data(),
-                             subview(results.view(), {{0, 0, begin}, {shape.z, shape.y, end}}),
-                             threads_, context);
-        }
-        return results;
+    /// Returns the number of samples after the stages that come before sample 0 of a signal.
+    index_t before() const { return of_rate(plan_.silence); }
+    /// Returns the sample before which all results are complete when `samples` have come.
+    index_t complete_before(index_t samples) const {
+        index_t made = checked_add(samples, plan_.silence);
+        for (const PlannedResampling& stage : stages_) made = stage.complete_results(made);
+        const index_t ready = std::max<index_t>(0, made - plan_.filter.half - before());
+        return plan_.doublings > 0 ? ready >> plan_.doublings : ready << -plan_.doublings;
     }
 
   private:
-    RateFilter filter_;  // without coefficients
+    index_t of_rate(index_t samples) const {
+        return plan_.doublings > 0 ? samples << plan_.doublings : samples >> -plan_.doublings;
+    }
+
+    RatePlan plan_;
     int threads_;
-    std::unique_ptr<const PreparedRateConversion> engine_;
+    std::vector<PlannedResampling> stages_;
+    std::unique_ptr<const PreparedRateConversion> interpolation_;
+};
+
+/// Signals on their way through the stages of a conversion.
+class ConvertedStream {
+  public:
+    ConvertedStream(const RateEngine& engine, index_t signals)
+        : engine_(engine), between_(signals) {
+        for (const PlannedResampling& stage : engine.stages())
+            streams_.emplace_back(stage, signals);
+    }
+
+    const KeptSamples& kept() const { return streams_.front().kept(); }
+    /// Returns the number of samples that have come.
+    index_t end() const { return end_; }
+
+    /// Takes samples, which kept() has checked, and computes the next results.
+    void process(const ConstImageView& samples, ResultPositions& positions,
+                 const ImageView& results, const ExecutionContext& context) {
+        ConvertedResults sink{positions, results, context};
+        if (samples.shape.x == 0) return;
+        if (end_ == 0) feed(silence(samples.type), sink);
+        end_ += samples.shape.x;
+        type_ = samples.type;
+        feed(samples, sink);
+    }
+    /// Computes the last results, and begins another signal.
+    void finish(ResultPositions& positions, const ImageView& results,
+                const ExecutionContext& context) {
+        ConvertedResults sink{positions, results, context};
+        feed(silence(type_), sink);
+        for (SampleStream& stream : streams_) stream.clear();
+        between_.clear();
+        fed_ = end_ = 0;
+    }
+
+  private:
+    /// Where results go, and which of them come next.
+    struct ConvertedResults {
+        ResultPositions& positions;
+        const ImageView& results;
+        const ExecutionContext& context;
+        index_t done = 0;
+    };
+
+    ConstImageView silence(PixelType type) const {
+        return silence_of(engine_.plan().silence, between_.signals(), type);
+    }
+
+    void feed(const ConstImageView& samples, ConvertedResults& sink) {
+        const index_t signals = between_.signals();
+        const index_t at_once =
+            std::clamp(most_at_once / signals, least_at_once,
+                       std::max(usual_at_once, of_thread_at_once * engine_.threads()));
+        ExecutionContext own = sink.context;
+        own.progress = {};
+        for (index_t x = 0; x < samples.shape.x; x += at_once) {
+            const index_t end = std::min(samples.shape.x, x + at_once);
+            feed_part(subview(samples, {{0, 0, x}, {1, signals, end}}), sink, own);
+            if (sink.context.progress && sink.results.shape.x > 0)
+                sink.context.progress(static_cast<double>(sink.done) /
+                                      static_cast<double>(sink.results.shape.x));
+        }
+    }
+
+    void feed_part(const ConstImageView& samples, ConvertedResults& sink,
+                   const ExecutionContext& context) {
+        const RatePlan& plan = engine_.plan();
+        Volume made;
+        ConstImageView next = samples;
+        for (SampleStream& stream : streams_) {
+            stream.append(next);
+            made = stream.take_complete(context);
+            next = std::as_const(made).view();
+        }
+        fed_ += samples.shape.x;
+        if (next.shape.x == 0) return;
+        const SamplePosition first = among(sink.positions.next());
+        between_.append(next, first.whole - plan.filter.half + 1);
+        const index_t ready =
+            std::min(end_, engine_.complete_before(std::max<index_t>(0, fed_ - plan.silence)));
+        interpolate(ready, sink, context);
+    }
+
+    SamplePosition among(const SamplePosition& position) const {
+        return convolume::among(position, engine_.plan().doublings, engine_.before());
+    }
+
+    /// Computes the results before sample `end`.
+    void interpolate(index_t end, ConvertedResults& sink, const ExecutionContext& context) {
+        const Shape3& shape = sink.results.shape;
+        for (;;) {
+            sink.positions.take_before(end, segment_results, segment_);
+            const index_t x = sink.done, now = static_cast<index_t>(segment_.size());
+            if (now == 0) return;
+            for (SamplePosition& position : segment_) position = among(position);
+            engine_.interpolation().convert(
+                between_.samples(), segment_.data(),
+                subview(sink.results, {{0, 0, x}, {1, shape.y, x + now}}), engine_.threads(),
+                context);
+            sink.done += now;
+        }
+    }
+
+    const RateEngine& engine_;
+    std::vector<SampleStream> streams_;
+    KeptSamples between_;  ///< samples after the stages
+    std::vector<SamplePosition> segment_;
+    PixelType type_ = PixelType::float32;
+    index_t fed_ = 0, end_ = 0;  ///< number of samples with and without silence
 };
 
 struct RateConverter::Impl {
+    Impl(const RateOptions& checked, bool complex_data, index_t signals)
+        : options(checked),
+          engine(checked, complex_data),
+          ratio(checked.ratio),
+          stream(engine, signals) {}
+
     RateOptions options;
     RateEngine engine;
     double ratio;
-    KeptSamples kept;
+    ConvertedStream stream;
     ResultPositions positions{};
 
-    Volume take(index_t end, const ExecutionContext& context) {
-        return engine.convert(kept.samples(), positions, positions.count_before(end), context);
+    Volume results(index_t end) const {
+        return {{1, stream.kept().signals(), positions.count_before(end)},
+                engine.plan().filter.result_type()};
     }
 };
 
-RateConverter::RateConverter(const RateOptions& options, PixelType signal_type, index_t signals) {
-    const RateOptions checked = checked_rate_options(options);
-    impl_ = std::unique_ptr<Impl>(new Impl{checked, RateEngine(checked, is_complex(signal_type)),
-                                           checked.ratio, KeptSamples(signals)});
-}
+RateConverter::RateConverter(const RateOptions& options, PixelType signal_type, index_t signals)
+    : impl_(std::unique_ptr<Impl>(
+          new Impl(checked_rate_options(options), is_complex(signal_type), signals))) {}
 
 const RateOptions& RateConverter::options() const {
     return impl_->options;
 }
 PixelType RateConverter::result_type() const {
-    return impl_->engine.filter().result_type();
+    return impl_->engine.plan().filter.result_type();
 }
 index_t RateConverter::taps() const {
-    return impl_->engine.filter().taps();
+    return 2 * impl_->engine.plan().half;
 }
 double RateConverter::ratio() const {
     return impl_->ratio;
@@ -112,22 +279,23 @@ index_t RateConverter::results(index_t samples) const {
 Volume RateConverter::push(const ConstImageView& samples, std::span<const double> ratios,
                            const ExecutionContext& context) {
     Impl& impl = *impl_;
-    const RateFilter& filter = impl.engine.filter();
-    impl.kept.check(samples, filter.complex_data);
+    impl.stream.kept().check(samples, impl.engine.plan().filter.complex_data);
     check_ratios(ratios, samples.shape.x, impl.options.lowest_ratio);
-    if (samples.shape.x > 0) {
-        set_ratios(impl.positions, impl.kept.end(), impl.ratio, ratios);
+    const index_t before = impl.stream.end(), end = checked_add(before, samples.shape.x);
+    if (end > before) {
+        set_ratios(impl.positions, before, impl.ratio, ratios);
         if (!ratios.empty()) impl.ratio = ratios.back();
-        impl.kept.append(samples, impl.positions.next().whole - filter.half + 1);
     }
-    return impl.take(impl.kept.end() - filter.half, context);
+    Volume results = impl.results(std::min(end, impl.engine.complete_before(end)));
+    impl.stream.process(samples, impl.positions, results.view(), context);
+    return results;
 }
 
 Volume RateConverter::finish(const ExecutionContext& context) {
     Impl& impl = *impl_;
-    impl.kept.check_end();
-    Volume last = impl.take(impl.kept.end(), context);
-    impl.kept.clear();
+    impl.stream.kept().check_end();
+    Volume last = impl.results(impl.stream.end());
+    impl.stream.finish(impl.positions, last.view(), context);
     impl.positions = {};
     return last;
 }
@@ -143,10 +311,26 @@ Volume convert_rate(const ConstImageView& signals, const RateOptions& options,
     used = checked_rate_options(used);
     check_resampled(signals, true);
     check_ratios(ratios, signals.shape.x, used.lowest_ratio);
-    ResultPositions positions;
-    set_ratios(positions, 0, used.ratio, ratios);
-    return RateEngine(used, is_complex(signals.type))
-        .convert({signals, 0}, positions, positions.count_before(signals.shape.x), context);
+    ResultPositions whole;
+    set_ratios(whole, 0, used.ratio, ratios);
+    const RateEngine engine(used, is_complex(signals.type));
+    const index_t samples = signals.shape.x, count = whole.count_before(samples);
+    Volume results({signals.shape.z, signals.shape.y, count}, engine.plan().filter.result_type());
+    const ConstImageView from = rows_along_y(signals);
+    const ImageView to = rows_along_y(results.view());
+    if (element_count(from.shape) == 0) return results;
+    ConvertedStream stream(engine, from.shape.y);
+    for (index_t z = 0; z < from.shape.z; ++z) {
+        ResultPositions positions = whole;
+        const index_t early =
+            positions.count_before(std::min(samples, engine.complete_before(samples)));
+        const auto part = [&](const auto& view, index_t begin, index_t end) {
+            return subview(view, {{z, 0, begin}, {z + 1, from.shape.y, end}});
+        };
+        stream.process(part(from, 0, samples), positions, part(to, 0, early), context);
+        stream.finish(positions, part(to, early, count), context);
+    }
+    return results;
 }
 
 }  // namespace convolume

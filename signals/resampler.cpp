@@ -9,8 +9,8 @@
 #include "core/resample_spec.hpp"
 #include "core/threads.hpp"
 #include "cpu/signals/resampling.hpp"
-#include "signals/kept_samples.hpp"
 #include "signals/option_names.hpp"
+#include "signals/sample_stream.hpp"
 
 namespace convolume {
 
@@ -73,11 +73,7 @@ ResampleSpec checked_resample_spec(const ConstImageView& taps, const ResampleOpt
     return spec;
 }
 
-struct Resampler::Impl {
-    ResampleSpec spec;
-    int threads = 1;
-    std::unique_ptr<const PreparedResampling> prepared;
-};
+struct Resampler::Impl : PlannedResampling {};
 
 Resampler::Resampler(const ConstImageView& taps, const ResampleOptions& options,
                      PixelType signal_type)
@@ -144,43 +140,13 @@ Volume resample(const ConstImageView& signals, index_t up, index_t down, int thr
 }
 
 struct ResampleStream::Impl {
-    const Resampler::Impl& resampler;
-    KeptSamples kept;
-    index_t results = 0;  ///< number of results so far
-
-    /// Appends samples to those that are still needed.
-    void append(const ConstImageView& samples) {
-        const ResampleSpec& spec = resampler.spec;
-        // Extensions reflect as many samples at an end as a result reads.
-        kept.append(samples, spec.newest_sample(results) - 2 * (spec.taps_per_phase() + 1));
-    }
-
-    /// Returns results until `until`.
-    Volume take(index_t until, const ExecutionContext& context) {
-        const index_t count = std::max<index_t>(0, until - results);
-        Volume made({1, kept.signals(), count}, resampler.spec.result_type());
-        if (count > 0)
-            resampler.prepared->resample(kept.samples(), results, made.view(), resampler.threads,
-                                         context);
-        results += count;
-        return made;
-    }
-
-    /// Returns the number of results that read no sample beyond those that have come.
-    index_t complete() const {
-        const ResampleSpec& spec = resampler.spec;
-        const ResampleOptions& options = spec.options;
-        // The first results may read an extension that depends on the first samples.
-        const bool is_early = options.extension != SignalExtension::constant &&
-                              options.extension != SignalExtension::edge &&
-                              kept.end() < std::max<index_t>(2, spec.taps_per_phase() + 1);
-        const index_t reached = checked_multiply(kept.end(), options.up) - options.origin;
-        return is_early || reached <= 0 ? 0 : ceil_div(reached, options.down);
-    }
+    const PlannedResampling& resampling;
+    SampleStream stream;
 };
 
 ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
-    : impl_(std::unique_ptr<Impl>(new Impl{*resampler.impl_, KeptSamples(signals)})) {
+    : impl_(std::unique_ptr<Impl>(
+          new Impl{*resampler.impl_, SampleStream(*resampler.impl_, signals)})) {
     const SignalExtension extension = resampler.options().extension;
     if (extension == SignalExtension::wrap || extension == SignalExtension::line)
         throw InvalidArgument(message("the extension ", to_string(extension),
@@ -189,18 +155,18 @@ ResampleStream::ResampleStream(const Resampler& resampler, index_t signals)
 }
 
 Volume ResampleStream::push(const ConstImageView& samples, const ExecutionContext& context) {
-    Impl& impl = *impl_;
-    impl.kept.check(samples, impl.resampler.spec.complex_data);
-    if (samples.shape.x > 0) impl.append(samples);
-    return impl.take(impl.complete(), context);
+    SampleStream& stream = impl_->stream;
+    stream.kept().check(samples, impl_->resampling.spec.complex_data);
+    if (samples.shape.x > 0) stream.append(samples);
+    return stream.take_complete(context);
 }
 
 Volume ResampleStream::finish(const ExecutionContext& context) {
-    Impl& impl = *impl_;
-    impl.kept.check_end();
-    Volume last = impl.take(same_results_of(impl.resampler.spec, impl.kept.end()), context);
-    impl.kept.clear();
-    impl.results = 0;
+    SampleStream& stream = impl_->stream;
+    stream.kept().check_end();
+    Volume last =
+        stream.take(same_results_of(impl_->resampling.spec, stream.kept().end()), context);
+    stream.clear();
     return last;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "signals/result_positions.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace convolume {
@@ -28,20 +29,31 @@ std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
     return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
 }
 
+/// Returns the sample at or before the position that follows `position` by `count` distances.
+index_t sample_after(const SamplePosition& position, const SamplePosition& distance,
+                     index_t count) {
+    const auto factor = static_cast<std::uint64_t>(count);
+    const std::uint64_t fraction = factor * distance.fraction;  // modulo 2^64
+    const bool is_carried = fraction + position.fraction < fraction;
+    return checked_add(checked_add(position.whole, checked_multiply(count, distance.whole)),
+                       static_cast<index_t>(high_product(factor, distance.fraction)) + is_carried);
+}
+
+/// Returns the number of positions before sample `end`, from `position` on.
+index_t count_from(const SamplePosition& position, const SamplePosition& distance, index_t end) {
+    if (position.whole >= end) return 0;
+    const double each = static_cast<double>(distance.whole) +
+                        std::ldexp(static_cast<double>(distance.fraction), -64);
+    auto count = static_cast<index_t>(static_cast<double>(end - position.whole) / each);
+    while (count > 0 && sample_after(position, distance, count - 1) >= end) --count;
+    while (sample_after(position, distance, count) < end) ++count;
+    return count;
+}
+
 }  // namespace
 
 index_t ResultPositions::count_of(index_t samples, double ratio) {
-    const SamplePosition distance = distance_of(ratio);
-    // Returns the sample at or before result n.
-    const auto sample_of = [&](index_t n) {
-        return checked_add(
-            checked_multiply(n, distance.whole),
-            static_cast<index_t>(high_product(static_cast<std::uint64_t>(n), distance.fraction)));
-    };
-    auto count = static_cast<index_t>(static_cast<double>(samples) * ratio);
-    while (count > 0 && sample_of(count - 1) >= samples) --count;
-    while (sample_of(count) < samples) ++count;
-    return count;
+    return count_from({}, distance_of(ratio), samples);
 }
 
 void ResultPositions::set_ratio(index_t sample, double ratio) {
@@ -70,15 +82,31 @@ void ResultPositions::advance(Cursor& cursor) const {
 
 index_t ResultPositions::count_before(index_t end) const {
     index_t count = 0;
-    for (Cursor cursor = cursor_; cursor.position.whole < end; ++count) advance(cursor);
-    return count;
+    Cursor cursor = cursor_;
+    for (; cursor.position.whole < end && cursor.step + 1 < steps_.size(); ++count) advance(cursor);
+    if (cursor.position.whole >= end) return count;
+    return count + count_from(cursor.position, steps_[cursor.step].distance, end);
 }
 
-void ResultPositions::take(index_t count, SamplePosition* positions) {
-    for (index_t n = 0; n < count; ++n) {
-        positions[n] = cursor_.position;
+void ResultPositions::take_before(index_t end, index_t most,
+                                  std::vector<SamplePosition>& positions) {
+    positions.clear();
+    for (; most > 0 && cursor_.position.whole < end && cursor_.step + 1 < steps_.size(); --most) {
+        positions.push_back(cursor_.position);
         advance(cursor_);
     }
+    if (most == 0 || cursor_.position.whole >= end) return;
+    // Without steps to come, the loop only adds.
+    const SamplePosition distance = steps_[cursor_.step].distance;
+    auto [whole, fraction] = cursor_.position;
+    const index_t left = std::min(most, count_from(cursor_.position, distance, end));
+    positions.resize(positions.size() + static_cast<std::size_t>(left));
+    for (auto at = positions.end() - left; at != positions.end(); ++at) {
+        *at = {whole, fraction};
+        fraction += distance.fraction;
+        whole += distance.whole + (fraction < distance.fraction);
+    }
+    cursor_.position = {whole, fraction};
 }
 
 }  // namespace convolume

@@ -17,8 +17,8 @@ class ResultPositions {
     /// Returns the number of results before sample `end`. The ratios of all samples before it are
     /// known.
     index_t count_before(index_t end) const;
-    /// Takes the next `count` positions.
-    void take(index_t count, SamplePosition* positions);
+    /// Takes the next positions before sample `end`, at most `most` of them.
+    void take_before(index_t end, index_t most, std::vector<SamplePosition>& positions);
     /// Returns the number of results of `samples` samples that all have one ratio.
     static index_t count_of(index_t samples, double ratio);
     /// Returns the position of the next result.

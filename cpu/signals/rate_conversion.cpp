@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/threads.hpp"
 #include "cpu/signals/polyphase_loops.hpp"
@@ -122,7 +121,7 @@ class RateConversion : public PreparedRateConversion {
         std::array<const Real*, most_group_results> pieces{};
         std::array<Real, most_group_results> places{};
         for (index_t n = 0; n < count; ++n) {
-            const double place = std::ldexp(static_cast<double>(positions[n].fraction >> 11), -53) *
+            const double place = 0x1p-53 * static_cast<double>(positions[n].fraction >> 11) *
                                  static_cast<double>(pieces_);
             // The product may be rounded up to the number of pieces.
             const index_t piece = std::min(static_cast<index_t>(place), pieces_ - 1);

@@ -34,10 +34,12 @@ struct RateOptions {
 ///
 ///     y[n] = Σ_i h(t_n - i) x[i],   t_0 = 0,   t_{n+1} = t_n + 1 / r_i  with  i = ⌊t_n⌋
 ///
-/// for all t_n below the number of samples. Signals are zero beyond their ends. The filter is a
-/// sinc in a Kaiser window, tabulated as cubic polynomials whose error is below a tenth of the
-/// bound that `attenuation_db` sets. Times have 64 bits after the binary point. Results do not
-/// depend on the sizes of blocks. NaN and infinities reach the results whose taps meet them.
+/// for all t_n below the number of samples. Signals are zero beyond their ends. Filters are sincs
+/// in Kaiser windows: a sharp one raises the rate to about twice that of the results or more, after
+/// others have halved it where it falls far, and a short one, tabulated as cubic polynomials,
+/// interpolates. Their errors together are below the bound that `attenuation_db` sets. Times have
+/// 64 bits after the binary point. Results do not depend on the sizes of blocks. NaN and infinities
+/// reach the results whose taps meet them.
 /// @code{.cpp}
 /// RateOptions options;
 /// options.ratio = 48000.5 / 44100;
