@@ -41,6 +41,7 @@ void Volume::check_type(PixelType asked) const {
 
 namespace {
 std::atomic<const PageLocker*> page_locker{nullptr};
+std::atomic<std::pmr::memory_resource*> host_memory_resource{nullptr};
 
 std::atomic<index_t> current_bytes{0};
 std::atomic<index_t> peak_bytes{0};
@@ -55,6 +56,19 @@ void count(index_t bytes) {
 // Below this size a separate mapping wastes more than huge pages gain.
 constexpr index_t mapped_from_bytes = index_t{4} << 20;
 constexpr index_t huge_page_bytes = index_t{2} << 20;
+
+/// Returns null if there is not as much memory.
+void* allocate_memory(index_t bytes, std::pmr::memory_resource* resource) {
+    constexpr auto alignment = static_cast<index_t>(Buffer::alignment);
+    if (resource == nullptr)
+        return bytes >= mapped_from_bytes ? system::map_memory(bytes, huge_page_bytes)
+                                          : system::allocate_aligned(bytes, alignment);
+    try {
+        return resource->allocate(static_cast<std::size_t>(bytes), Buffer::alignment);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 }  // namespace
 
 MemoryUse memory_use() {
@@ -62,6 +76,10 @@ MemoryUse memory_use() {
 }
 void reset_memory_peak() {
     peak_bytes.store(current_bytes.load());
+}
+
+std::pmr::memory_resource* set_host_memory_resource(std::pmr::memory_resource* resource) noexcept {
+    return host_memory_resource.exchange(resource);
 }
 
 void set_page_locker(const PageLocker* locker) {
@@ -77,15 +95,12 @@ Buffer::Buffer(index_t bytes, const char* purpose) {
     if (bytes < 0) throw InternalError(message("a negative size for ", purpose));
     if (bytes == 0) return;
     bytes = rounded_bytes(bytes);
-    const auto allocate = [&] {
-        return bytes >= mapped_from_bytes
-                   ? system::map_memory(bytes, huge_page_bytes)
-                   : system::allocate_aligned(bytes, static_cast<index_t>(alignment));
-    };
-    data_ = allocate();
-    if (!data_ && PlanCache::instance().clear()) data_ = allocate();
+    resource_ = host_memory_resource.load();
+    data_ = allocate_memory(bytes, resource_);
+    if (!data_ && PlanCache::instance().clear()) data_ = allocate_memory(bytes, resource_);
     if (!data_)
-        throw OutOfMemory(message("the system refused ", format_bytes(bytes), " for ", purpose,
+        throw OutOfMemory(message("the ", resource_ ? "memory resource" : "system", " refused ",
+                                  format_bytes(bytes), " for ", purpose,
                                   ": free memory, or set a lower memory limit"));
     bytes_ = bytes;
     count(bytes_);
@@ -108,6 +123,7 @@ Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       in_file_(std::exchange(other.in_file_, false)),
+      resource_(std::exchange(other.resource_, nullptr)),
       unlock_(std::exchange(other.unlock_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
@@ -116,6 +132,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
         data_ = std::exchange(other.data_, nullptr);
         bytes_ = std::exchange(other.bytes_, 0);
         in_file_ = std::exchange(other.in_file_, false);
+        resource_ = std::exchange(other.resource_, nullptr);
         unlock_ = std::exchange(other.unlock_, nullptr);
     }
     return *this;
@@ -127,12 +144,15 @@ void Buffer::release() noexcept {
     unlock_ = nullptr;
     if (in_file_)
         system::unmap_file(data_, bytes_);
+    else if (resource_)
+        resource_->deallocate(data_, static_cast<std::size_t>(bytes_), alignment);
     else if (bytes_ >= mapped_from_bytes)
         system::unmap_memory(data_, bytes_);
     else
         system::free_aligned(data_);
     if (!in_file_) count(-bytes_);
     in_file_ = false;
+    resource_ = nullptr;
     data_ = nullptr;
     bytes_ = 0;
 }

@@ -30,4 +30,5 @@
 #include "convolume/stream_filter.hpp"
 #include "convolume/version.hpp"
 #include "convolume/view_deconvolver.hpp"
+#include "convolume/volume_ring.hpp"
 #include "convolume/voxel_map.hpp"

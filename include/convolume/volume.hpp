@@ -3,6 +3,7 @@
 // Memory that an object owns: aligned buffers whose bytes are counted, and volumes made of them.
 
 #include <cstddef>
+#include <memory_resource>
 #include <string>
 
 #include "convolume/export.hpp"
@@ -26,6 +27,25 @@ struct MemoryUse {
 CONVOLUME_API MemoryUse memory_use();
 /// Sets the peak to the bytes held now.
 CONVOLUME_API void reset_memory_peak();
+
+/// Makes Buffers that are made from now on, by any thread, take their memory from `resource`: all
+/// images and workspaces in host memory but scratch memory of a few MiB per thread. Null stands for
+/// the system's memory, which is the default. The resource must be thread-safe and outlive those
+/// buffers, also those of cached plans (clear_plan_cache()). If it throws std::bad_alloc, the
+/// buffer throws OutOfMemory. Returns the resource before.
+/// @code{.cpp}
+/// std::vector<std::byte> arena(16 << 20);
+/// std::pmr::monotonic_buffer_resource once(arena.data(), arena.size());
+/// std::pmr::synchronized_pool_resource pool(&once);
+/// std::pmr::memory_resource* const before = set_host_memory_resource(&pool);
+/// {
+///     const Volume image({32, 64, 64}, PixelType::float32);
+///     assert(image.elements<float>() >= reinterpret_cast<const float*>(arena.data()));
+/// }
+/// set_host_memory_resource(before);
+/// @endcode
+CONVOLUME_API std::pmr::memory_resource* set_host_memory_resource(
+    std::pmr::memory_resource* resource) noexcept;
 
 /// Kind of host memory. GPUs read and write page-locked memory directly, without a copy to a
 /// staging buffer. If no GPU is usable, or the system refuses to lock pages, page_locked means
@@ -83,6 +103,7 @@ class CONVOLUME_API Buffer {
     void* data_ = nullptr;
     index_t bytes_ = 0;
     bool in_file_ = false;
+    std::pmr::memory_resource* resource_ = nullptr;  ///< what the memory is from; null: the system
     void (*unlock_)(void*) = nullptr;
 };
 

@@ -20,7 +20,7 @@ from pathlib import Path
 BEGIN = "/// @code{.cpp}"
 END = "/// @endcode"
 NEED_GPU = re.compile(r"/device_\w+\.hpp$|\.cuh$")
-STANDARD = ("algorithm", "cmath", "cstdint", "fstream", "iostream", "mutex", "sstream", "stdexcept", "string", "vector",
+STANDARD = ("algorithm", "cmath", "cstdint", "fstream", "iostream", "mutex", "sstream", "stdexcept", "string", "thread", "vector",
             "unistd.h")
 
 

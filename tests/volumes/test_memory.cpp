@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that executions use at most the memory that their plan declares.
 
+#include <cstring>
+#include <memory_resource>
+#include <mutex>
+
+#include "convolume/cache.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
+#include "tests/support/errors.hpp"
 #include "volumes/convolver_factory.hpp"
 
 using namespace convolume;
@@ -138,4 +144,83 @@ TEST_CASE("convolvers free all memory that they allocated") {
         kept = now;
     }
     CHECK(unchanged == 20);
+}
+
+namespace {
+
+/// Memory of the system, of which it counts what is in use, and gives at most a limit.
+class CountedMemory : public std::pmr::memory_resource {
+  public:
+    explicit CountedMemory(index_t most) : most_(most) {}
+    index_t used() const { return used_; }
+    index_t peak() const { return peak_; }
+
+  private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        const std::lock_guard lock(mutex_);
+        if (used_ + static_cast<index_t>(bytes) > most_) throw std::bad_alloc();
+        used_ += static_cast<index_t>(bytes);
+        peak_ = std::max(peak_, used_);
+        return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override {
+        const std::lock_guard lock(mutex_);
+        used_ -= static_cast<index_t>(bytes);
+        std::pmr::new_delete_resource()->deallocate(data, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override {
+        return this == &other;
+    }
+
+    std::mutex mutex_;
+    index_t most_, used_ = 0, peak_ = 0;
+};
+
+/// Takes host memory from a resource during its own lifetime.
+struct MemoryScope {
+    explicit MemoryScope(std::pmr::memory_resource& resource)
+        : before(set_host_memory_resource(&resource)) {}
+    ~MemoryScope() { set_host_memory_resource(before); }
+    std::pmr::memory_resource* before;
+};
+
+}  // namespace
+
+TEST_CASE("images and workspaces take their memory from a caller's resource") {
+    const Shape3 shape{24, 200, 300}, kernel_shape{5, 9, 9};
+    Options options;
+    options.method = GENERATE(Method::in_core, Method::dif, Method::tiled);
+    const auto blur = [&] {
+        Random random(4);
+        Volume image(shape, PixelType::float32), kernel(kernel_shape, PixelType::float32);
+        for (Volume* volume : {&image, &kernel})
+            for (index_t i = 0; i < element_count(volume->shape()); ++i)
+                volume->elements<float>()[i] = static_cast<float>(random.uniform());
+        Volume result(shape, PixelType::float32);
+        Convolver(shape, kernel.view(), options).execute(image.view(), result.view());
+        return result;
+    };
+    const Volume want = blur();
+    clear_plan_cache();
+    CountedMemory memory(index_t{1} << 30);
+    {
+        const MemoryScope scope(memory);
+        const index_t before = memory_use().current_bytes;
+        reset_memory_peak();
+        Volume got = blur();
+        clear_plan_cache();
+        CHECK(memory.used() == got.bytes() + (Buffer::rounded_bytes(got.bytes()) - got.bytes()));
+        CHECK(memory.peak() == memory_use().peak_bytes - before);
+        CHECK(memory.peak() > 3 * got.bytes());
+        CHECK(std::memcmp(got.view().data, want.view().data,
+                          static_cast<std::size_t>(want.bytes())) == 0);
+        Volume moved = std::move(got);
+        moved = Volume({1, 1, 1}, PixelType::uint8);
+        CHECK(memory.used() == Buffer::alignment);
+    }
+    CHECK(memory.used() == 0);
+    CountedMemory little(index_t{1} << 20);
+    const MemoryScope scope(little);
+    CHECK(contains(message_of<OutOfMemory>(blur), "the memory resource refused"));
+    CHECK(little.used() == 0);
 }
