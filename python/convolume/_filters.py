@@ -13,6 +13,8 @@ from ._argument_types import names_wrong_types
 from ._arrays import is_double, readable, type_of, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
 from ._errors import InvalidArgument, warn_of_clamped
+from ._filter_map import map_of_bank
+from ._linear_map import LinearMap, linear_operator
 from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 from ._signal_axes import ResultAxes, give_back_signals
@@ -394,6 +396,32 @@ class FilterBank:
         samples = _signals(signals)
         problem.check_shape(samples.shape)
         return _filter_on_host(self._core, problem, signals, samples, out, progress)
+
+    def as_linear_operator(self) -> Any:
+        """Returns the bank as a scipy.sparse.linalg.LinearOperator, for solvers of SciPy and PyLops.
+
+        Its matrix A has the shape (samples of all results, samples of all signals). It is not stored: A x has the
+        flattened results of the flattened signals x, and Aᴴ y is the exact adjoint. Results may be decimated.
+
+        Raises
+        ------
+        InvalidArgument
+            A bank with `post`, with peaks or with 16 bits, or one of complex filters and real signals (a ValueError).
+        Unavailable
+            SciPy is not installed (a RuntimeError).
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> bank = convolume.FilterBank((6,), [[1., 2.], [1., -1.]], origin="causal", device="cpu")
+        >>> bank.as_linear_operator().matvec(np.array([1, 0, 0, 0, 0, 0])).reshape(2, 6)[:, :3]
+        array([[ 1.,  2.,  0.],
+               [ 1., -1.,  0.]])
+        """
+        return linear_operator(self._as_linear_map())
+
+    def _as_linear_map(self) -> LinearMap:
+        return map_of_bank(self, self._problem, self._core)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem

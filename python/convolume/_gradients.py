@@ -41,6 +41,7 @@ from ._options import (
     whole_numbers,
 )
 from ._problem import Method, result_shape
+from ._resample import Resampler
 from ._run import Resources, parse_device
 
 Kind = Literal["image", "kernel", "result"]
@@ -249,11 +250,14 @@ def _continued(image: np.ndarray, indices: list[np.ndarray], form: Form) -> np.n
 _PRODUCTS = {"result": _convolved, "image": _adjoint, "kernel": _kernel_gradient}
 
 
-def linear_map_of(operator: Any) -> LinearMap:
-    """Returns a Convolver or a ForwardModel as a map of flattened images that is differentiated by its adjoint."""
+def linear_map_of(operator: Any, samples: int | None) -> LinearMap:
+    """Returns an operator as a map of flattened arrays that is differentiated by its adjoint."""
     if not hasattr(operator, "_as_linear_map"):
-        raise InvalidArgument(f"operator is a {type(operator).__name__}: give a Convolver or a ForwardModel")
-    found: LinearMap = operator._as_linear_map()
+        raise InvalidArgument(f"operator is a {type(operator).__name__}: give a Convolver, a FilterBank, a Resampler "
+                              "or a ForwardModel")
+    if (samples is not None) != isinstance(operator, Resampler):
+        raise InvalidArgument("samples is the number of samples of a Resampler's signals: give both, or neither")
+    found: LinearMap = operator._as_linear_map(*([] if samples is None else [samples]))
     if found.dtype.name not in TYPES:
         raise InvalidArgument(f"operator is one of {found.dtype}: gradients are those of real arrays, so give one "
                               "of float32 or float64")

@@ -14,6 +14,7 @@ from ._argument_types import elements_of, names_wrong_types
 from ._arrays import TYPES, host_numbers, readable, real_type, type_of
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
+from ._linear_map import LinearMap, linear_operator
 from ._options import whole_numbers
 from ._run import Device, parse_device, thread_count
 from ._sums import Array, computable
@@ -193,14 +194,60 @@ class Resampler:
         self._form = BlockForm.of(dtype, signals)
         result: np.dtype[Any] = np.result_type(self._form.result_type(), *([np.complex64]
                                                                            if filter_taps.dtype.kind == "c" else []))
-        resampling = Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2)
-        self._core = _core.ResampleStream(computable(filter_taps), resampling.options(result, thread_count(workers)),
-                                          self._form.dtype, signals or 1)
+        self._resampling = Resampling(filter_taps, up, down, (filter_taps.size - 1) // 2)
+        self._workers = workers
+        self._core = _core.ResampleStream(computable(filter_taps),
+                                          self._resampling.options(result, thread_count(workers)), self._form.dtype,
+                                          signals or 1)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of results."""
         return self._core.result_type
+
+    @names_wrong_types
+    def as_linear_operator(self, samples: int) -> Any:
+        """Returns the resampling of whole signals as a scipy.sparse.linalg.LinearOperator.
+
+        Its matrix A has the shape (samples of all results, samples of all signals). It is not stored: A x has the
+        flattened results of the flattened signals x, and Aᴴ y is the exact adjoint.
+
+        Parameters
+        ----------
+        samples : int
+            Number of samples of a signal.
+
+        Raises
+        ------
+        InvalidArgument
+            Fewer samples than 1, or complex taps for real signals (a ValueError).
+        Unavailable
+            SciPy is not installed (a RuntimeError).
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> convolume.Resampler(3, 2, dtype=float).as_linear_operator(100).shape
+        (150, 100)
+        """
+        return linear_operator(self._as_linear_map(samples))
+
+    def _as_linear_map(self, samples: int) -> LinearMap:
+        (count,) = whole_numbers((samples,), "samples")
+        if count < 1:
+            raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
+        if self.dtype.kind != self._form.dtype.kind == "f":
+            raise InvalidArgument(f"the taps are complex and the signals {self._form.dtype}: name {self.dtype} as "
+                                  "dtype")
+        # With results y[n], the sums of h[n D + o - k U] x[k], sample k of the adjoint is the sum of
+        # conj(h[n D + o - k U]) y[n]: a resampling by D / U with the taps in reverse order.
+        taps, up, down, origin = self._resampling[:4]
+        back = Resampling(np.ascontiguousarray(taps[::-1].conj()), down, up, taps.size - 1 - origin)
+        batch = () if self._form.signals is None else (self._form.signals,)
+        return LinearMap(
+            (*batch, count), [(*batch, -(-count * up // down))], self.dtype,
+            lambda signals: [resampled(signals, self._resampling, "same", -1, self.dtype, workers=self._workers)],
+            lambda results: resampled(results[0], back, count, -1, self.dtype, workers=self._workers))
 
     @names_wrong_types
     def push(self, block: Any) -> np.ndarray:

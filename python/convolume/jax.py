@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and forward models for JAX, with gradients of every order in reverse mode.
+"""Convolutions, filters, resampling and forward models for JAX, with gradients of every order in reverse mode.
 
 ``import convolume.jax`` needs JAX 0.4.34 or newer. All functions work under jax.jit, jax.vmap, jax.grad and jax.vjp, to
 any depth. Forward mode (jax.jvp, jax.jacfwd, jax.hessian) is not offered: for a product of the Hessian of f with v,
@@ -14,8 +14,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._arrays import host_numbers
-from ._convolver import Convolver
 from ._errors import InvalidArgument, optional_module
+from ._forward_model import ForwardModel
 from ._gradients import (
     OPERANDS,
     TYPES,
@@ -91,13 +91,15 @@ def convolve(image: Any, kernel: Any, **options: Unpack[GradientKeywords]) -> An
 
 
 class Operator:
-    """A planned convolution or a forward model as a function of arrays, whose gradient is its exact adjoint.
+    """A planned linear operator as a function of arrays, whose gradient is its exact adjoint.
 
     Parameters
     ----------
-    operator : Convolver or ForwardModel
-        A :class:`convolume.Convolver` without a `cval`, or a :class:`convolume.ForwardModel`, of real numbers. One of
-        float64 needs JAX's option ``jax_enable_x64``.
+    operator : Convolver, FilterBank, Resampler or ForwardModel
+        Of real numbers. A :class:`convolume.Convolver` has no `cval`, a :class:`convolume.FilterBank` no `post` and no
+        peaks. One of float64 needs JAX's option ``jax_enable_x64``.
+    samples : int, optional
+        Number of samples of a signal, for a :class:`convolume.Resampler`.
 
     Raises
     ------
@@ -117,9 +119,9 @@ class Operator:
     -1.0
     """
 
-    def __init__(self, operator: Any) -> None:
-        self._map = linear_map_of(operator)
-        self._is_single = isinstance(operator, Convolver)
+    def __init__(self, operator: Any, samples: int | None = None) -> None:
+        self._map = linear_map_of(operator, samples)
+        self._is_single = not isinstance(operator, ForwardModel)
         if _jax.dtypes.canonicalize_dtype(self._map.dtype) != self._map.dtype:
             raise InvalidArgument("the operator computes with float64, which JAX has switched off: set its option "
                                   "jax_enable_x64, or plan the operator with float32")
@@ -130,12 +132,13 @@ class Operator:
         Parameters
         ----------
         values : array
-            An image of the convolver's `input_shape`, or an object of the model's `object_shape`; or a batch of them,
-            with axes before these. It is converted to the operator's `dtype`.
+            An image of the convolver's `input_shape`, signals of the bank's `shape` or of the resampler, or an object
+            of the model's `object_shape`; or a batch of them, with axes before these. It is converted to the operator's
+            `dtype`.
 
         Returns
         -------
-        array of the convolver's `output_shape`; of a forward model a tuple with the images of each view
+        array of the convolver's `output_shape`, or of results; of a forward model a tuple with the images of each view
 
         Raises
         ------

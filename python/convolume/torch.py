@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and forward models for PyTorch, with gradients of every order.
+"""Convolutions, filters, resampling and forward models for PyTorch, with gradients of every order.
 
 ``import convolume.torch`` needs PyTorch 2.4 or newer. All functions work under torch.func.grad and torch.func.vmap, and
 under torch.compile, which needs PyTorch 2.11 to take them into one graph. Forward-mode derivatives (torch.func.jvp) are
@@ -14,8 +14,8 @@ from typing import Any, Unpack
 
 from ._convolve import convolve as _convolve
 from ._convolve import correlate as _correlate
-from ._convolver import Convolver
 from ._errors import InvalidArgument, optional_module
+from ._forward_model import ForwardModel
 from ._gradients import (
     OPERANDS,
     TYPES,
@@ -98,12 +98,15 @@ def convolve(image: Any, kernel: Any, **options: Unpack[GradientKeywords]) -> An
 
 
 class Operator:
-    """A planned convolution or a forward model as a function of tensors, whose gradient is its exact adjoint.
+    """A planned linear operator as a function of tensors, whose gradient is its exact adjoint.
 
     Parameters
     ----------
-    operator : Convolver or ForwardModel
-        A :class:`convolume.Convolver` without a `cval`, or a :class:`convolume.ForwardModel`, of real numbers.
+    operator : Convolver, FilterBank, Resampler or ForwardModel
+        Of real numbers. A :class:`convolume.Convolver` has no `cval`, a :class:`convolume.FilterBank` no `post` and no
+        peaks.
+    samples : int, optional
+        Number of samples of a signal, for a :class:`convolume.Resampler`.
 
     Raises
     ------
@@ -122,9 +125,9 @@ class Operator:
     -1.0
     """
 
-    def __init__(self, operator: Any) -> None:
-        self._map = linear_map_of(operator)
-        self._is_single = isinstance(operator, Convolver)
+    def __init__(self, operator: Any, samples: int | None = None) -> None:
+        self._map = linear_map_of(operator, samples)
+        self._is_single = not isinstance(operator, ForwardModel)
         self._dtype = getattr(_torch, self._map.dtype.name)
         self._number = next(_numbers)
         _maps[self._number] = self._map
@@ -135,13 +138,13 @@ class Operator:
         Parameters
         ----------
         values : Tensor
-            An image of the convolver's `input_shape`, or an object of the model's `object_shape`; or a batch of them,
-            with axes before these. It is converted to the operator's `dtype`. Forward models take no tensors in a GPU's
-            memory.
+            An image of the convolver's `input_shape`, signals of the bank's `shape` or of the resampler, or an object
+            of the model's `object_shape`; or a batch of them, with axes before these. It is converted to the operator's
+            `dtype`. Only convolvers take tensors in a GPU's memory.
 
         Returns
         -------
-        Tensor of the convolver's `output_shape`; of a forward model a tuple with the images of each view
+        Tensor of the convolver's `output_shape`, or of results; of a forward model a tuple with the images of each view
 
         Raises
         ------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests gradients of convolutions and forward models: against dense arrays of direct sums, and by finite differences in
-PyTorch and JAX.
+"""Tests gradients of convolutions, filters and forward models: against dense arrays of direct sums, and by finite
+differences in PyTorch and JAX.
 
     python test_gradients.py    runs these tests alone
 """
@@ -45,6 +45,14 @@ def direct(image, kernel, mode="same", boundary="zero", cval=0.0, origin="middle
         part = wide[tuple(slice(i, i + k) for i, k in zip(index, kernel.shape))]
         result[index] = (part * np.flip(kernel)).sum()
     return result
+
+
+def signal_operators(kind):
+    """Returns a bank of filters and a resampler as operators, each with signals."""
+    random = np.random.default_rng(5)
+    bank = convolume.FilterBank((2, 15), random.random((3, 4)), window=("decimate", 2), dtype=float, device="cpu")
+    resampler = convolume.Resampler(3, 2, dtype=float)
+    return (kind(bank), random.random((2, 15))), (kind(resampler, samples=20), random.random((4, 20)))
 
 
 def points(shape):
@@ -256,6 +264,9 @@ class TestTorch:
         gc.collect()
         result.backward()
         np.testing.assert_allclose(image.grad.numpy(), [blur.adjoint()(np.ones((6, 6)))] * 2)
+        for operator, signals in signal_operators(convolume.torch.Operator):
+            signals = torch.from_numpy(signals).requires_grad_()
+            assert gradcheck(operator, signals) and gradgradcheck(operator, signals)
 
     def test_errors(self):
         import torch
@@ -402,6 +413,8 @@ class TestJax:
         for one, other in zip(jax.vmap(convolume.jax.Operator(blur))(images), convolume.jax.Operator(blur)(images)):
             np.testing.assert_array_equal(one, other)
         check_grads(convolume.jax.Operator(blur), (images,), order=2, modes=["rev"])
+        for operator, signals in signal_operators(convolume.jax.Operator):
+            check_grads(operator, (signals,), order=2, modes=["rev"])
 
     def test_errors(self, jax):
         import convolume.jax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests convolvers and forward models as operators of SciPy, against dense matrices of direct sums."""
+"""Tests linear operators of SciPy, which convolvers, banks, resamplers and models are, against dense matrices."""
 
 import itertools
 import sys
@@ -20,6 +20,83 @@ def dense_blur(shape, kernel, boundary):
         point[index] = 1
         columns.append(scipy.ndimage.convolve(point, kernel, mode=boundary).ravel())
     return np.array(columns).T
+
+
+def dense_bank(samples, rows, origins, first, count, step):
+    """Returns the matrix of a bank, by its definition: result i is the sum of h[m] x[first + i step + c - m]."""
+    matrix = np.zeros((len(rows), count, samples), np.result_type(*rows))
+    for row, (taps, origin) in enumerate(zip(rows, origins)):
+        for i, m in itertools.product(range(count), range(len(taps))):
+            k = first + i * step + origin - m
+            if 0 <= k < samples:
+                matrix[row, i, k] = taps[m]
+    return matrix.reshape(-1, samples)
+
+
+@pytest.mark.parametrize("options, origins, first, count, step", [
+    ({}, (1, 2, 0), 0, 11, 1), ({"origin": "causal"}, (0, 0, 0), 0, 11, 1), ({"mode": "full"}, (1, 2, 0), -2, 15, 1),
+    ({"origin": "anticausal", "mode": "valid"}, (3, 4, 0), 0, 7, 1), ({"mode": "valid"}, (1, 2, 0), 2, 7, 1),
+    ({"window": ("decimate", 3)}, (1, 2, 0), 0, 4, 3),
+    ({"mode": "full", "window": ("decimate", 2)}, (1, 2, 0), -2, 8, 2),
+])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_bank_is_its_dense_matrix(random, options, origins, first, count, step, dtype):
+    rows = [random.standard_normal(n).astype(dtype) for n in (4, 5, 1)]
+    if dtype == "complex128":
+        rows = [row + 1j * random.standard_normal(len(row)) for row in rows]
+    bank = convolume.FilterBank((11,), rows, dtype=dtype, device="cpu", **options)
+    operator = bank.as_linear_operator()
+    matrix = dense_bank(11, rows, origins, first, count, step)
+    assert bank.result_shape == (3, count) and operator.shape == matrix.shape and operator.dtype == dtype
+    np.testing.assert_allclose(operator @ np.eye(11), matrix, atol=1e-12)
+    np.testing.assert_allclose(operator.H @ np.eye(3 * count), matrix.conj().T, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_adjoints_of_banks_of_several_signals(random, axis):
+    filters = random.standard_normal((2, 3))
+    for bank in (convolume.FilterBank((4, 5, 6), filters, axis=axis, dtype=float, device="cpu"),
+                 convolume.FilterBank((4, 5, 6), filters[0], axis=axis, dtype=float, device="cpu")):
+        operator = bank.as_linear_operator()
+        x, y = random.standard_normal(120), random.standard_normal(operator.shape[0])
+        np.testing.assert_allclose(bank(x.reshape(4, 5, 6)).ravel(), operator @ x, atol=1e-12)
+        assert y @ (operator @ x) == pytest.approx((operator.H @ y) @ x, rel=1e-12)
+
+
+def test_banks_that_are_not_linear():
+    for options in ({"post": "power"}, {"window": ("peak", 2)}, {"output_dtype": "float16"}):
+        with pytest.raises(convolume.InvalidArgument, match="plan it without|16 bits"):
+            convolume.FilterBank((9,), [1., 2.], device="cpu", **options).as_linear_operator()
+    with pytest.raises(convolume.InvalidArgument, match="dtype=complex64"):
+        convolume.FilterBank((9,), np.array([1, 2j], "complex64"), device="cpu").as_linear_operator()
+
+
+@pytest.mark.parametrize("up, down", [(3, 2), (2, 3), (1, 4), (5, 1), (7, 7)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_resampler_is_its_dense_matrix(random, up, down, dtype):
+    taps = random.standard_normal(10).astype(dtype)
+    if dtype == "complex128":
+        taps += 1j * random.standard_normal(10)
+    count = -(-13 * up // down)
+    matrix = np.zeros((count, 13), dtype)
+    for n, k in np.ndindex(matrix.shape):
+        tap = n * down + 4 - k * up  # the middle one of ten taps is number 4
+        if 0 <= tap < 10:
+            matrix[n, k] = taps[tap]
+    operator = convolume.Resampler(up, down, taps=taps, dtype=dtype).as_linear_operator(13)
+    assert operator.shape == matrix.shape and operator.dtype == dtype
+    np.testing.assert_allclose(operator @ np.eye(13), matrix, atol=1e-12)
+    np.testing.assert_allclose(operator.H @ np.eye(count), matrix.conj().T, atol=1e-12)
+    two = convolume.Resampler(up, down, taps=taps, dtype=dtype, signals=2).as_linear_operator(13)
+    np.testing.assert_allclose(two @ np.eye(26), np.kron(np.eye(2), matrix), atol=1e-12)
+    np.testing.assert_allclose(two.H @ np.eye(2 * count), np.kron(np.eye(2), matrix.conj().T), atol=1e-12)
+
+
+def test_resamplers_that_are_no_operators():
+    with pytest.raises(convolume.InvalidArgument, match="without samples"):
+        convolume.Resampler(3, 2).as_linear_operator(0)
+    with pytest.raises(convolume.InvalidArgument, match="complex"):
+        convolume.Resampler(3, 2, taps=[1j, 2]).as_linear_operator(9)
 
 
 @pytest.mark.parametrize("boundary", ["constant", "wrap", "reflect"])

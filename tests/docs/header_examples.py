@@ -20,8 +20,8 @@ from pathlib import Path
 BEGIN = "/// @code{.cpp}"
 END = "/// @endcode"
 NEED_GPU = re.compile(r"/device_\w+\.hpp$|\.cuh$")
-STANDARD = ("algorithm", "cmath", "cstdint", "fstream", "iostream", "mutex", "sstream", "stdexcept", "string", "thread", "vector",
-            "unistd.h")
+STANDARD = ("algorithm", "cmath", "cstdint", "fstream", "iostream", "mutex", "sstream", "stdexcept", "string", "thread",
+            "vector", "unistd.h")
 
 
 def blocks(header):
