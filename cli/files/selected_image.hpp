@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/files/channel_names.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/image_view.hpp"
+#include "operations/channels/channel_names.hpp"
 
 namespace convolume::cli {
 

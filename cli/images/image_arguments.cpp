@@ -23,17 +23,12 @@ bool exists(const std::string& path) {
 /// Moves the only kernel without a channel from `channel_kernels` to `kernel`.
 void take_common_kernel(ImageRequest& request) {
     std::vector<ChannelKernel>& kernels = request.channel_kernels;
-    const auto ordered = request.ordered_kernels();
-    if (ordered == 1) {
+    if (request.ordered_kernels() == 1) {
         const auto common =
             std::find_if(kernels.begin(), kernels.end(),
                          [](const ChannelKernel& kernel) { return kernel.channel.empty(); });
         request.kernel = common->path;
         kernels.erase(common);
-    } else if (ordered > 0 && ordered < static_cast<index_t>(kernels.size())) {
-        throw InvalidArgument(
-            "--psf names some kernels with their channel and several without; name the channel of "
-            "each, as in --psf DAPI=a.tif");
     }
 }
 
@@ -175,9 +170,7 @@ void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHe
 
 void add_channel_kernel_option(CLI::App& app, ImageRequest& request) {
     const auto add = [&request](const std::vector<std::string>& texts) {
-        for (const std::string& text : texts)
-            for (ChannelKernel& kernel : parse_channel_kernels("--psf", text))
-                request.channel_kernels.push_back(std::move(kernel));
+        request.channel_kernels = parse_channel_kernels("--psf", texts);
     };
     std::string help =
         "The kernel in place of the last argument; given several times, one for each channel in "

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iomanip>
 #include <tuple>
 #include <utility>
@@ -23,19 +22,6 @@ namespace {
 void add_once(std::vector<std::string>& paths, const std::string& path) {
     if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
         paths.push_back(path);
-}
-
-/// Splits "12=name" or "DAPI=name" into channel and name. Returns false if `text` is not like that.
-bool split_channel(const std::string& text, ChannelKernel& kernel) {
-    const auto equal = text.find('=');
-    if (equal == 0 || equal == std::string::npos || text.find('/') < equal) return false;
-    kernel = {text.substr(0, equal), text.substr(equal + 1)};
-    return true;
-}
-
-bool names_existing_file(const std::string& path) {
-    std::error_code unreadable;
-    return std::filesystem::exists(io::parse_path(path).file, unreadable);
 }
 
 using Json = nlohmann::ordered_json;
@@ -82,28 +68,6 @@ RunFiles ImageRequest::files() const {
     return all;
 }
 
-std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text) {
-    constexpr const char* cure =
-        "; give a kernel for each channel, for example 0=a.tif,1=b.tif or DAPI=a.tif";
-    if (text.empty()) throw InvalidArgument(message(option, " is empty", cure));
-    if (names_existing_file(text)) return {{"", text}};
-    std::vector<ChannelKernel> kernels;
-    for (const std::string& piece : pieces_of(text, ',')) {
-        ChannelKernel kernel;
-        if (split_channel(piece, kernel))
-            kernels.push_back(kernel);
-        else if (kernels.empty())
-            return {{"", text}};
-        else
-            kernels.back().path += "," + piece;  // the comma belongs to the name
-    }
-    for (const ChannelKernel& kernel : kernels)
-        if (kernel.path.empty())
-            throw InvalidArgument(
-                message(option, " names no file for channel ", kernel.channel, cure));
-    return kernels;
-}
-
 std::string KernelSource::name() const {
     if (gaussian)
         return message("gaussian ", gaussian->in_voxels, " ", format_number(gaussian->sigma[0], 17),
@@ -125,39 +89,22 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
     if (request.takes_depths)
         if (const auto depths = named_depths(request, channels))
             return std::vector<KernelSource>(count, *depths);
-    if (request.ordered_kernels() > 0 && request.channel_kernels.size() != count)
-        throw InvalidArgument(message("\"", request.image, "\" has ", count,
-                                      count == 1 ? " channel" : " channels", ", but ",
-                                      request.channel_kernels.size(),
-                                      " kernels are named; name one for all channels, or one for "
-                                      "each; for several images, give --output-dir in place of "
-                                      "-o"));
-    std::vector<std::string> notes;
-    for (std::size_t i = 0; i < request.channel_kernels.size(); ++i) {
-        const auto& [channel, path] = request.channel_kernels[i];
-        std::size_t at = i;
-        if (!channel.empty()) {
-            const index_t number = find_channel("--psf", channel, channels, notes);
-            at = static_cast<std::size_t>(
-                std::find(channels.numbers.begin(), channels.numbers.end(), number) -
-                channels.numbers.begin());
-        }
-        if (!kernels[at].path.empty())
-            throw InvalidArgument(message("--psf names channel ", channel,
-                                          " twice; name one kernel for each channel"));
-        kernels[at].path = path;
-    }
+    KernelChannels named{"--psf",
+                         request.image,
+                         {},
+                         request.made_psf.is_needed,
+                         "; for several images, give --output-dir in place of -o"};
+    for (const ChannelKernel& one : request.channel_kernels) named.named.push_back(one.channel);
+    if (!request.kernel.empty() || request.gaussian) named.named.emplace_back();
+    const auto indices = kernels_of_channels(named, channels);
     for (std::size_t c = 0; c < count; ++c) {
-        if (!kernels[c].path.empty()) continue;
+        if (indices[c] && *indices[c] < request.channel_kernels.size()) {
+            kernels[c].path = request.channel_kernels[*indices[c]].path;
+            continue;
+        }
         kernels[c].path = request.kernel;
         kernels[c].gaussian = request.gaussian;
-        if (!request.kernel.empty() || request.gaussian) continue;
-        if (!request.made_psf.is_needed)
-            throw InvalidArgument(message("there is no kernel for channel ", channels.numbers[c],
-                                          " of \"", request.image, "\"; name it by --psf ",
-                                          channels.numbers[c],
-                                          "=FILE, or give a kernel for the channels that --psf "
-                                          "does not name"));
+        if (indices[c]) continue;
         const ImageChannel channel{request.image, image.metadata(), static_cast<index_t>(c)};
         const auto psf = std::make_shared<const MadePsf>(made_psf(request.made_psf, channel));
         if (request.made_psf.depth_range_um)

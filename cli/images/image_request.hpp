@@ -22,6 +22,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
+#include "operations/channels/channel_kernels.hpp"
 
 namespace convolume::cli {
 
@@ -73,13 +74,6 @@ struct MadePsf {
 /// parameter is missing or does not fit.
 MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
-/// A kernel for one channel, or the PSF of one depth.
-struct ChannelKernel {
-    /// Number in the file, from 0, or name, or a depth such as "5um"; empty for the next channel.
-    std::string channel;
-    std::string path;
-};
-
 /// The source of a channel's kernel: a file, a Gaussian, or a PSF that is computed.
 struct KernelSource {
     std::string path;                       ///< path of the file; empty for a computed kernel
@@ -113,10 +107,6 @@ struct ImageRequest : ImageFiles {
     std::vector<std::string> inputs() const;
     RunFiles files() const;
 };
-
-/// Parses "a.tif", "DAPI=a.tif" or "0=a.tif,1=b.tif". Names of files may have commas. Throws
-/// InvalidArgument.
-std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text);
 
 /// Returns the kernel for each selected channel of an image. Throws InvalidArgument if a channel
 /// has no kernel or two, and if a named channel is not selected. Throws as made_psf() does.

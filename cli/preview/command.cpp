@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/files/channel_names.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
@@ -17,6 +16,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "operations/channels/channel_names.hpp"
 
 namespace convolume::cli {
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "cli/app.hpp"
-#include "cli/files/channel_names.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
@@ -15,6 +14,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "operations/channels/channel_names.hpp"
 
 namespace convolume::cli {
 

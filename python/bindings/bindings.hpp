@@ -27,6 +27,7 @@ void bind_files(nb::module_& module);
 void bind_signals(nb::module_& module);
 void bind_views(nb::module_& module);
 void bind_command(nb::module_& module);
+void bind_rules(nb::module_& module);
 void bind_formats(nb::module_& module);
 
 /// Returns Python's keyword for an option of the library; any other name unchanged.

@@ -119,5 +119,6 @@ NB_MODULE(_core, module) {
     convolume::python::bind_signals(module);
     convolume::python::bind_files(module);
     convolume::python::bind_command(module);
+    convolume::python::bind_rules(module);
     convolume::python::bind_formats(module);
 }

@@ -3,7 +3,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,7 +12,6 @@
 
 #include "bindings/bindings.hpp"
 #include "cli/app.hpp"
-#include "cli/images/image_request.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
@@ -47,15 +45,6 @@ void bind_command(nb::module_& module) {
             return cli::parse_lengths_um(option, text);
         },
         "Returns three lengths in µm of the value of an option.", "option"_a, "text"_a);
-    module.def(
-        "parse_channel_kernels",
-        [](const std::string& text) {
-            std::vector<std::pair<std::string, std::string>> kernels;
-            for (const cli::ChannelKernel& one : cli::parse_channel_kernels("--kernel", text))
-                kernels.emplace_back(one.channel, one.path);
-            return kernels;
-        },
-        "Returns channels and paths that a value of --kernel names; \"\" is no channel.", "text"_a);
 }
 
 }  // namespace convolume::python

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._block_samples import BlockSamples
 from ._blocks import Triple
 from ._errors import InvalidArgument
@@ -23,34 +24,9 @@ def are_several(kernel: Any) -> bool:
 
 def kernels_of_channels(kernel: Any, image: Image) -> list[Any]:
     """Returns the kernel of each channel, from a sequence in their order or a mapping of numbers or names."""
-    channels, names = image._metadata.channels, list(image.channel_names or ())
-    if not isinstance(kernel, Mapping):
-        if len(kernel) not in (1, channels):
-            raise InvalidArgument(f"the image has {channels} channels, but {len(kernel)} kernels are named: name one "
-                                  "for all channels, or one for each")
-        return list(kernel) * (channels if len(kernel) == 1 else 1)
-    found: list[Any] = [None] * channels
-    for channel, one in kernel.items():
-        number = _number_of(channel, channels, names)
-        if found[number] is not None:
-            raise InvalidArgument(f"channel {number} has two kernels: name one")
-        found[number] = one
-    for number, one in enumerate(found):
-        if one is None:
-            raise InvalidArgument(f"there is no kernel for channel {number}: name it too")
-    return found
-
-
-def _number_of(channel: int | str, channels: int, names: list[str]) -> int:
-    text = str(channel)
-    if text.isdigit() and int(text) < channels:
-        return int(text)
-    for change in (str, str.lower):
-        if [change(name) for name in names].count(change(text)) == 1:
-            return [change(name) for name in names].index(change(text))
-    known = ", ".join(f"{number} ({name})" for number, name in enumerate(names)) or f"0 to {channels - 1}"
-    raise InvalidArgument(f"a kernel is named for channel '{text}', but the channels are {known}: give a number, from "
-                          "0, or a name")
+    named = list(kernel.items()) if isinstance(kernel, Mapping) else [("", one) for one in kernel]
+    found = _core.kernels_of_channels("kernel", image._name, [str(channel) for channel, _ in named], image._metadata)
+    return [named[number][1] for number in found]
 
 
 class ChannelOperations(Operation):

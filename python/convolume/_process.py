@@ -128,7 +128,7 @@ def process(source: Path | Image | Sequence[Any], target: Path, op: Op,
     kernel, psf : array, path, sequence or mapping
         Kernel of "convolve", or PSF of "deconvolve", for which both names are taken. One of two dimensions is applied
         to every plane. A sequence has one for each channel, in their order; a mapping such as ``{"DAPI": "a.tif",
-        "GFP": "b.tif"}`` has them by channel, by number or name.
+        "GFP": "b.tif"}`` has them by channel, by number or name, and with the key "" one for all others.
     halo : (z, y, x), optional
         Numbers of samples around a block that are read and computed with it. "convolve" takes the exact halo of its
         kernel. "deconvolve" and "fuse" take the PSF's extents by default.

@@ -69,18 +69,11 @@ _LISTS = ("view", "transform", "light")
 
 def _kernel_of(texts: list[str]) -> str | list[str] | dict[str, str]:
     """Returns the argument `kernel` of :func:`process` for the values of --kernel."""
-    named = [one for text in texts for one in _core.parse_channel_kernels(text)]
-    channels = [channel for channel, _ in named if channel]
-    if not channels:
-        paths = [path for _, path in named]
-        return paths[0] if len(paths) == 1 else paths
-    if len(channels) < len(named):
-        raise InvalidArgument("--kernel names some kernels with their channel and others without: name the channel of "
-                              "each, as in --kernel DAPI=a.tif")
-    for channel in channels:
-        if channels.count(channel) > 1:
-            raise InvalidArgument(f"--kernel names channel {channel} twice: name one kernel for each channel")
-    return dict(named)
+    named = _core.parse_channel_kernels("--kernel", texts)
+    if any(channel for channel, _ in named):
+        return dict(named)
+    paths = [path for _, path in named]
+    return paths[0] if len(paths) == 1 else paths
 
 
 def _given(words: Sequence[str]) -> dict[str, Any]:

@@ -23,7 +23,8 @@ def channels(tmp_path, random):
     return image, kernels
 
 
-@pytest.mark.parametrize("named", [["k0.npy", "k1.npy"], ["GFP=k1.npy", "DAPI=k0.npy"], ["1=k1.npy", "dapi=k0.npy"]])
+@pytest.mark.parametrize("named", [["k0.npy", "k1.npy"], ["GFP=k1.npy", "DAPI=k0.npy"], ["1=k1.npy", "dapi=k0.npy"],
+                                   ["GFP=k1.npy", "k0.npy"]])
 def test_a_kernel_for_each_channel(tmp_path, monkeypatch, channels, named):
     monkeypatch.chdir(tmp_path)
     arguments = [word for kernel in named for word in ("--psf", kernel)]
@@ -48,7 +49,8 @@ def test_kernels_of_channels_in_python(tmp_path, channels):
 
 @pytest.mark.parametrize("named, words", [
     (["k0.npy", "k1.npy", "k1.npy"], "has 2 channels, but 3 kernels"), (["GFP=k1.npy"], "no kernel for channel 0"),
-    (["Cy5=k1.npy", "DAPI=k0.npy"], "0 (DAPI), 1 (GFP)"), (["GFP=k1.npy", "k0.npy"], "--kernel DAPI=a.tif")])
+    (["Cy5=k1.npy", "DAPI=k0.npy"], "0 (DAPI), 1 (GFP)"), (["GFP=k1.npy", "k0.npy", "k0.npy"], "--kernel DAPI=a.tif"),
+    (["GFP=k1.npy", "GFP=k0.npy"], "names GFP twice"), (["GFP=k1.npy", "1=k0.npy"], "names 1 twice")])
 def test_refused_kernels(tmp_path, monkeypatch, capsys, channels, named, words):
     monkeypatch.chdir(tmp_path)
     arguments = [word for kernel in named for word in ("--kernel", kernel)]

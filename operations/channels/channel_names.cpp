@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/files/channel_names.hpp"
+#include "operations/channels/channel_names.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "convolume/error.hpp"
 #include "core/text.hpp"
 
-namespace convolume::cli {
+namespace convolume {
 
 namespace {
 
@@ -41,7 +41,7 @@ ChannelNames channels_of(const io::ImageMetadata& image) {
     return channels;
 }
 
-index_t find_channel(const char* option, const std::string& text, const ChannelNames& channels,
+index_t find_channel(std::string_view option, const std::string& text, const ChannelNames& channels,
                      std::vector<std::string>& notes) {
     auto found = named(text, channels, [](const std::string& name) { return name; });
     if (found.empty()) found = named(text, channels, lower_case);
@@ -75,4 +75,4 @@ std::vector<std::string> split_channels(const std::string& text, const ChannelNa
     return parts;
 }
 
-}  // namespace convolume::cli
+}  // namespace convolume
