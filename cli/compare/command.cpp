@@ -239,7 +239,7 @@ void compare_ways(const Request& request, const char* unit, std::vector<std::str
     check_outputs({{request.output}, std::move(files), request.overwrite});
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     const CompareInputs inputs = inputs_of(request, limit_bytes);
-    for (const std::string& warning : inputs.warnings) console.warning(warning);
+    console.warnings(inputs.warnings);
     WayOptionLists lists = request.option_lists;
     if (lists.devices.empty()) lists.devices = default_devices();
     Json report{{"convolume", software_name()},

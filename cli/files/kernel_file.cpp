@@ -295,7 +295,7 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
     } else {
         console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
     }
-    for (const std::string& warning : kernel.warnings) console.warning(warning);
+    console.warnings(kernel.warnings);
     if (kernel.made) warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
     if (kernel.background != 0)
         console.fact("level",

@@ -197,14 +197,6 @@ void report_output(const Console& console, const std::string& path, const io::Im
                                 "it"));
 }
 
-void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
-                            PixelType type) {
-    if (executed.clamped_low > 0 || executed.clamped_high > 0)
-        console.warning(message(executed.clamped_low, " values below and ", executed.clamped_high,
-                                " above the range of ", to_string(type),
-                                " were clamped; choose a wider --output-type to keep them"));
-}
-
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image) {
     return {{"file", path.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(path)},
             {"shape", shape_json(image.shape)},

@@ -35,8 +35,6 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
 /// Reports path, shape and type of the image. Warns of a compression that few programs open.
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
                    io::Compression compression);
-void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
-                            PixelType type);
 /// Returns the object "output" of --json; `path` may be empty.
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image);
 

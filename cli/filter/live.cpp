@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "cli/run/errors.hpp"
+#include "operations/warnings/samples.hpp"
 
 namespace convolume::cli {
 
@@ -169,7 +170,9 @@ void LiveSteps::filter_blocks_of(const ExecutionContext& context) {
 }
 
 void LiveSteps::tell_result(const Facts& facts) const {
-    warn_of_clamped_samples(facts.console, writer_->clamped(), io::to_string(format_.stored));
+    const ClampCount clamped = writer_->clamped();
+    facts.console.warnings(changed_samples_warnings(
+        {clamped.low, clamped.high, io::to_string(format_.stored), "type"}));
     times_.tell(facts, filter_->block(),
                 format_.wav_rate_hz ? format_.wav_rate_hz : signal_rate_hz());
 }

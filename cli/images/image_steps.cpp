@@ -4,6 +4,7 @@
 #include "cli/picture/gray_png.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/quantity.hpp"
+#include "operations/warnings/samples.hpp"
 
 namespace convolume::cli {
 
@@ -37,14 +38,13 @@ void ImageSteps::tell_plan(const Facts& facts) const {
 void ImageSteps::tell_result(const Facts& facts) const {
     if (!allows_nonfinite_)
         warn_of_nonfinite_result(facts.console, nonfinite_, output_metadata_.type);
-    warn_of_clamped_values(facts.console, executed(), output_metadata_.type);
-    if (const index_t found = executed().nonfinite_inputs; found > 0) {
-        const std::string values = message(found, " NaN or infinite values of the image");
-        if (leaves_out_nonfinite_)
-            facts.console.fact("left out", values);
-        else
-            facts.console.warning(values + " were read as 0");
-    }
+    const ExecutionReport& done = executed();
+    if (leaves_out_nonfinite_ && done.nonfinite_inputs > 0)
+        facts.console.fact("left out",
+                           message(done.nonfinite_inputs, " NaN or infinite values of the image"));
+    facts.console.warnings(changed_samples_warnings(
+        {done.clamped_low, done.clamped_high, to_string(output_metadata_.type), "--output-type",
+         leaves_out_nonfinite_ ? 0 : done.nonfinite_inputs}));
     facts.json["report"]["nonfinite_outputs"] = nonfinite_;
 }
 

@@ -46,7 +46,7 @@ std::string format_percent(double share) {
 
 void report_optics(const Console& console, const ImageOptics& optics, const std::string& source) {
     if (const std::string line = optics.line(source); !line.empty()) console.fact("optics", line);
-    for (const std::string& warning : optics.warnings) console.warning(warning);
+    console.warnings(optics.warnings);
 }
 
 void report_psf(const Console& console, const PsfOptions& options) {

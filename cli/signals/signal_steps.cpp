@@ -9,6 +9,7 @@
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
+#include "operations/warnings/samples.hpp"
 
 namespace convolume::cli {
 
@@ -17,14 +18,6 @@ nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& 
             {"format", info.format},
             {"type", to_string(info.type)},
             {"shape", extents_json(info.dims)}};
-}
-
-void warn_of_clamped_samples(const Console& console, const ClampCount& clamped,
-                             const std::string& type) {
-    if (clamped.low > 0 || clamped.high > 0)
-        console.warning(message(clamped.low, " values below and ", clamped.high,
-                                " above the range of ", type,
-                                " were clamped; store a wider type to keep them"));
 }
 
 WorkAmount SignalSteps::work() const {
@@ -115,11 +108,9 @@ void SignalSteps::tell_plan(const Facts& facts) const {
 }
 
 void SignalSteps::tell_result(const Facts& facts) const {
-    if (executed_.nonfinite_inputs > 0)
-        facts.console.warning(message(executed_.nonfinite_inputs,
-                                      " NaN or infinite values of the signal were read as 0"));
-    warn_of_clamped_samples(facts.console, {executed_.clamped_low, executed_.clamped_high},
-                            type_text(result_type()));
+    facts.console.warnings(changed_samples_warnings({executed_.clamped_low, executed_.clamped_high,
+                                                     type_text(result_type()), "type",
+                                                     executed_.nonfinite_inputs, "signal"}));
 }
 
 void SignalSteps::tell_output(const Facts& facts) const {

@@ -75,9 +75,6 @@ void check_signal_files(const SignalRequest& request);
 
 /// Returns the JSON of a file of signals.
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info);
-/// Warns of results of `type` that were clamped.
-void warn_of_clamped_samples(const Console& console, const ClampCount& clamped,
-                             const std::string& type);
 
 class SignalSteps : public RunSteps {
   public:

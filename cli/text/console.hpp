@@ -42,6 +42,9 @@ class Console {
     /// Prints lines unchanged.
     void text(std::string_view text) const;
     void warning(std::string_view text) const;
+    void warnings(const std::vector<std::string>& texts) const {
+        for (const std::string& text : texts) warning(text);
+    }
     void error(std::string_view text) const;
 
   private:

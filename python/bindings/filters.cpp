@@ -93,7 +93,7 @@ void bind_filters(nb::module_& module) {
                 run_released(self.plan().seconds, progress, [&](const ExecutionContext& context) {
                     done = self.execute(from, to, peaks, context);
                 });
-                return nb::make_tuple(done.clamped_low, done.clamped_high);
+                return nb::make_tuple(done.clamped_low, done.clamped_high, done.nonfinite_inputs);
             },
             "signals"_a, "results"_a, "positions"_a = nb::none(), "progress"_a = nb::none());
     bind_device_filter_bank(module);

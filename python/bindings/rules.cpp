@@ -7,6 +7,7 @@
 
 #include "bindings/bindings.hpp"
 #include "operations/channels/channel_kernels.hpp"
+#include "operations/warnings/samples.hpp"
 
 namespace convolume::python {
 
@@ -37,10 +38,22 @@ void bind_channels(nb::module_& module) {
         "option"_a, "image"_a, "named"_a, "metadata"_a);
 }
 
+void bind_warnings(nb::module_& module) {
+    module.def(
+        "changed_samples_warnings",
+        [](const std::string& type, index_t low, index_t high, index_t nonfinite,
+           const std::string& input, const std::string& option) {
+            return changed_samples_warnings({low, high, type, option, nonfinite, input});
+        },
+        "Returns sentences on samples that were clamped, or read as 0 since they were not finite.",
+        "type"_a, "low"_a, "high"_a, "nonfinite"_a = 0, "input"_a = "image", "option"_a = "dtype");
+}
+
 }  // namespace
 
 void bind_rules(nb::module_& module) {
     bind_channels(module);
+    bind_warnings(module);
 }
 
 }  // namespace convolume::python

@@ -13,7 +13,7 @@ from . import _core
 from ._argument_types import given_flag, names_wrong_types
 from ._arrays import is_double, readable, real_type
 from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, warn_of_changed
 from ._options import Nan, Precision, defaults_of, with_keywords
 from ._prototypes import taps_of
 from ._run import Devices, Progress, engines, progress_bar
@@ -207,7 +207,8 @@ class Channelizer(_Bank):
         frames = np.empty((len(flat), self._core.frames(flat.shape[1] // self._numbers, tail), self.channels),
                           self._core.frame_type)
         with progress_bar(progress) as report:
-            self._core.execute(flat, frames, report)
+            nonfinite = self._core.execute(flat, frames, report)
+        warn_of_changed(frames.dtype, 0, 0, nonfinite, "signal")
         if isinstance(signals, np.ndarray):  # which needs no frequencies
             return self._shaped(frames, axis, batch)
         core = self._core

@@ -15,7 +15,7 @@ from ._argument_types import names_wrong_types
 from ._arrays import give_back, is_double, readable, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
-from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
+from ._errors import InvalidArgument, warn_of_changed
 from ._linear_map import LinearMap, linear_operator
 from ._options import with_keywords
 from ._problem import ConvolverKeywords, Plan, Problem, convolution_defaults
@@ -44,8 +44,8 @@ def convolve_batch(core: _core.Convolver, sources: np.ndarray, targets: np.ndarr
     """Convolves the images of a batch, whose axes come first in `sources` and `targets`, one by one with one plan."""
     if not batch and progress is None:  # a small image takes half as long without a loop
         done = core.execute(sources, targets)
-        warn_of_nonfinite(done.nonfinite_inputs, nan)
-        warn_of_clamped(done.clamped_low, done.clamped_high, targets.dtype)
+        warn_of_changed(targets.dtype, done.clamped_low, done.clamped_high,
+                        0 if nan == "missing" else done.nonfinite_inputs)
         return
     if batch and np.shares_memory(sources, targets):
         raise InvalidArgument("input and output overlap in memory: convolve into memory of its own")
@@ -57,8 +57,7 @@ def convolve_batch(core: _core.Convolver, sources: np.ndarray, targets: np.ndarr
             done = core.execute(sources[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
             nonfinite += done.nonfinite_inputs
-    warn_of_nonfinite(nonfinite, nan)
-    warn_of_clamped(low, high, targets.dtype)
+    warn_of_changed(targets.dtype, low, high, 0 if nan == "missing" else nonfinite)
 
 
 class Convolver:

@@ -12,7 +12,7 @@ from ._arrays import give_back, readable, result_type, writable
 from ._batch import Batch, progress_of_one_image
 from ._deconvolve_options import CallKeywords, PlanKeywords, core_keywords, deconvolution_defaults, require_used
 from ._device import DeviceArray, is_on_gpu, on_stream
-from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes
@@ -398,7 +398,7 @@ class Deconvolver:
         saturated = next((one["saturated"] for one in reports if one.get("saturated")), "")
         for sentence in _core.restoration_warnings(of_library, options, saturated):
             warn(sentence)
-        warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
+        warn_of_changed(dtype, merged.get("clamped_low", 0), merged.get("clamped_high", 0))
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
         if self._arguments.get("uncertainty"):

@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from . import _core
+
 
 class Error(Exception):
     """Base of all errors of convolume."""
@@ -162,18 +164,8 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, ConvolumeWarning, stacklevel=level)
 
 
-def clamped_sentence(low: int, high: int, dtype: Any, wider: str = "dtype") -> str:
-    """Tells how many values an integer type could not hold. `wider` names the option that chooses the type."""
-    return f"{low} values below and {high} above the range of {dtype} were clamped; choose a wider {wider} to keep them"
-
-
-def warn_of_clamped(low: int, high: int, dtype: Any) -> None:
-    """Issues a warning if values were clamped."""
-    if low or high:
-        warn(clamped_sentence(low, high, dtype))
-
-
-def warn_of_nonfinite(count: int, nan: str | None) -> None:
-    """Issues a warning if values of an image were read as 0, by the option `nan`."""
-    if count > 0 and nan == "zero":
-        warn(f"{count} NaN or infinite values of the image were read as 0")
+def warn_of_changed(dtype: Any, low: int, high: int, nonfinite: int = 0, of: str = "image") -> None:
+    """Issues a warning if results of type `dtype` were clamped, and one if NaN and infinities were read as 0."""
+    if low or high or nonfinite:
+        for sentence in _core.changed_samples_warnings(str(dtype), low, high, nonfinite, of):
+            warn(sentence)

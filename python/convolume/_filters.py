@@ -12,7 +12,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import is_double, readable, type_of, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
-from ._errors import InvalidArgument, warn_of_clamped
+from ._errors import InvalidArgument, warn_of_changed
 from ._filter_map import map_of_bank
 from ._linear_map import LinearMap, linear_operator
 from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
@@ -244,8 +244,8 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
     results = target.reshape(shape) if target is not None and straight else np.empty(shape, kind)
     where = np.empty(shape, np.int64) if problem.positions else None
     with progress_bar(progress) as report:
-        low, high = bank.execute(_words(flat), _words(results), where, report)
-    warn_of_clamped(low, high, kind)
+        low, high, nonfinite = bank.execute(_words(flat), _words(results), where, report)
+    warn_of_changed(kind, low, high, nonfinite, "signal")
     if target is None:
         given: Any = give_back_signals(problem.shaped(results), signals, axes)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import TYPES, with_whole_strides, writable
-from ._errors import Error, warn_of_clamped, warn_of_nonfinite
+from ._errors import Error, warn_of_changed
 from ._problem import CommonKeywords, Operation, Problem, result_shape
 from ._psf import Kernel
 from ._run import check_fork, log, log_absent_gpu, parse_device
@@ -38,8 +38,8 @@ class AlikeCalls(NamedTuple):
                 log_absent_gpu()
         result = np.empty(self.shape, self.dtype) if out is None else writable(out, self.shape)
         done = self.convolution.execute(with_whole_strides(image), with_whole_strides(kernel), result)
-        warn_of_nonfinite(done.nonfinite_inputs, self.nan)
-        warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
+        warn_of_changed(result.dtype, done.clamped_low, done.clamped_high,
+                        0 if self.nan == "missing" else done.nonfinite_inputs)
         return result if out is None else out
 
 

@@ -19,7 +19,7 @@ from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
 from ._deconvolve_options import DeconvolverKeywords
 from ._deskew import ScanKeywords
-from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn_of_clamped
+from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn
 from ._files import Path
 from ._image import Image
 from ._local_engine import run_local
@@ -200,7 +200,8 @@ def process(source: Path | Image | Sequence[Any], target: Path, op: Op,
     """
     run: Any = {name: value for name, value in options.items() if name in _RUN_DEFAULTS}
     report = run_process(source, target, settings_of(op, options), **run)
-    warn_of_clamped(report.clamped_low, report.clamped_high, report.dtype)
+    for sentence in report.sentences():
+        warn(sentence)
     return report
 
 
@@ -220,8 +221,8 @@ def settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_process(source: Path | Image | Sequence[Any], target: Path, settings: Mapping[str, Any],
                 **run: Unpack[RunKeywords]) -> ProcessReport:
-    """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It warns of
-    no clamped values, which the report has."""
+    """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It does
+    not issue the warnings of the report."""
     client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
     overwrite = run.get("overwrite", False)
     location = Location.of(target)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._argument_types import names_wrong_types
 from ._blocks import Blocks, triple
-from ._errors import Error, InvalidArgument, clamped_sentence
+from ._errors import Error, InvalidArgument
 from ._files import Path
 from ._manifest import EMPTY, is_alive, read_manifest, recorded_counts, writer_records
 from ._zarr_nodes import is_image, node_at
@@ -55,12 +56,8 @@ class ProcessReport:
     def sentences(self, wider: str = "dtype") -> list[str]:
         """Returns sentences on clamped values, and on NaN and infinities that were read as 0. `wider` is the name of
         the option that chooses the type."""
-        found = []
-        if self.clamped_low or self.clamped_high:
-            found.append(clamped_sentence(self.clamped_low, self.clamped_high, self.dtype, wider))
-        if self.nonfinite_inputs:
-            found.append(f"{self.nonfinite_inputs} NaN or infinite values of the image were read as 0")
-        return found
+        return _core.changed_samples_warnings(self.dtype, self.clamped_low, self.clamped_high, self.nonfinite_inputs,
+                                              option=wider)
 
 
 @names_wrong_types

@@ -16,7 +16,7 @@ from ._argument_types import given_flag, names_wrong_types, shown
 from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable
 from ._basic_index import Picked, basic_index, box_of, index_in_box
-from ._errors import InvalidArgument, errors_name, optional_module, warn_of_clamped
+from ._errors import InvalidArgument, errors_name, optional_module, warn_of_changed
 
 _SAMPLES_AT_ONCE = 1 << 22  # that are copied from file to file
 
@@ -367,4 +367,4 @@ def save_signal(path: Path, signal: Any, *, sampling_rate: float | None = None, 
                 writer.write(number, begin, np.ascontiguousarray(row, computed))
         writer.commit()
     low, high = writer.clamped
-    warn_of_clamped(low, high, stored or name)
+    warn_of_changed(stored or name, low, high)

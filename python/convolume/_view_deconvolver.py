@@ -11,7 +11,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import readable, result_type, writable
 from ._deconvolve_options import Acceleration, Edges, core_keywords, deconvolution_defaults, require_used
-from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
 from ._iteration import Accepted, Callback, core_callback
 from ._missing_pixels import find_missing, mask_of
@@ -231,4 +231,4 @@ class ViewDeconvolver:
             for sentence in _core.restoration_warnings(reports, _core.DeconvolveOptions(
                     **core_keywords(self._arguments, len(self.result_shape))), ""):
                 warn(sentence)
-        warn_of_clamped(facts[0].get("clamped_low", 0), facts[0].get("clamped_high", 0), dtype)
+        warn_of_changed(dtype, facts[0].get("clamped_low", 0), facts[0].get("clamped_high", 0))
