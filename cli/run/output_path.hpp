@@ -5,23 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "operations/files/outputs.hpp"
+
 namespace convolume::cli {
 
 /// Throws OutputExists if an output at `path` would replace a file or a dataset, unless `overwrite`
 /// is set, and CannotCreate if its folder is missing or not writable.
 void check_output_path(const std::string& path, bool overwrite);
 
-/// Returns whether `path` is a URL such as "s3://bucket/a.zarr".
-bool is_url(const std::string& path);
-
-/// Returns whether `path` is a folder that a registered format reads as an image.
-bool is_image_folder(const std::string& path);
-
 /// Returns the folder that `path` is in: "." for a name alone, "" for an empty path.
 std::string folder_of(const std::string& path);
-
-/// Returns a path that is equal for all names of one file, whether it exists or not.
-std::string canonical_path(const std::string& file);
 
 /// The files that a run writes and reads.
 struct RunFiles {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that the package shares with the command (operations).
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -7,6 +8,7 @@
 
 #include "bindings/bindings.hpp"
 #include "operations/channels/channel_kernels.hpp"
+#include "operations/files/outputs.hpp"
 #include "operations/warnings/samples.hpp"
 
 namespace convolume::python {
@@ -54,6 +56,10 @@ void bind_warnings(nb::module_& module) {
 void bind_rules(nb::module_& module) {
     bind_channels(module);
     bind_warnings(module);
+    module.def("check_not_input", &check_not_input,
+               "Raises InvalidArgument if writing the output would replace the input. `is_image` "
+               "tells whether a folder is one image.",
+               "output"_a, "input"_a, "is_image"_a);
 }
 
 }  // namespace convolume::python

@@ -9,7 +9,6 @@ from . import _core
 from ._errors import InvalidArgument
 from ._image import Image
 from ._zarr_nodes import is_zarr
-from ._zarr_store import Location
 
 _NO_IMAGES = [".png", ".wav", ".json"]
 
@@ -24,37 +23,11 @@ def check_target(source: Any, target: str | os.PathLike[str], kernel: Any, mask:
     refuse_input_as_output(name, _input_names(source, kernel, mask))
 
 
-def _real_place(name: str) -> str:
-    """Returns a path without symbolic links, or a URL, without a slash at its end. For "file.h5:/dataset" it is the
-    file."""
-    location = Location.of(name) if "://" in name else None
-    if location is not None and location.local_path is None:
-        return location.url
-    path = name if location is None else location.url
-    if not os.path.lexists(path):
-        path = path.partition(":/")[0]
-    return os.path.realpath(path)
-
-
 def refuse_input_as_output(output: str, inputs: Iterable[str]) -> None:
     """Raises InvalidArgument if writing `output` would replace an input or a part of one: if it is an input, contains
     one, or lies inside an OME-Zarr image that is one."""
-    target = _real_place(output)
     for name in inputs:
-        place = _real_place(name)
-        if place == target or _are_one_file(place, target):
-            raise InvalidArgument(f'the output "{output}" is one of the inputs; name another file')
-        if place.startswith(f"{target}/"):
-            raise InvalidArgument(f'the output "{output}" contains the input "{name}"; name another file')
-        if target.startswith(f"{place}/") and is_zarr(name):
-            raise InvalidArgument(f'the output "{output}" lies inside the input "{name}"; name another file')
-
-
-def _are_one_file(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except (OSError, ValueError):
-        return False
+        _core.check_not_input(output, name, lambda path: path == output or is_zarr(path))
 
 
 def _input_names(source: Any, kernel: Any, mask: Any) -> list[str]:
