@@ -23,4 +23,8 @@ std::string format_voxel_size(const KnownVoxelSize& size_um) {
     return text + " µm";
 }
 
+std::string name_or(const std::string& name, const char* other) {
+    return name.empty() ? other : message('"', name, '"');
+}
+
 }  // namespace convolume

@@ -17,4 +17,7 @@ std::string format_number(double value, int digits = 6);
 /// size unknown" if all are.
 std::string format_voxel_size(const KnownVoxelSize& size_um);
 
+/// Returns a name in quotation marks, or `other` for an empty one.
+std::string name_or(const std::string& name, const char* other);
+
 }  // namespace convolume

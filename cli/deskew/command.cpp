@@ -10,12 +10,14 @@
 #include "cli/app.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/image_steps.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/deskew.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
+#include "operations/deskew/stage_scans.hpp"
 
 namespace convolume::cli {
 
@@ -33,69 +35,16 @@ double parse_fill(std::string_view option, const std::string& text) {
     return parse_number_or("nan", option, text);
 }
 
-/// Returns the options with the pixels of --pixel, or else of the image.
-DeskewOptions with_pixels(const DeskewRequest& request, const io::ImageMetadata& image) {
-    DeskewOptions options = request.options;
-    const auto pixel_um = [&](std::size_t axis) {
-        const std::optional<double> edge =
-            request.pixel_um ? request.pixel_um : image.voxel_size_um[axis];
-        if (!edge)
-            throw InvalidArgument(message("the image \"", request.image,
-                                          "\" does not say the size of its pixels, by which the "
-                                          "shear is known; add --pixel"));
-        return *edge;
-    };
-    options.scan.pixel_y_um = pixel_um(1);
-    options.scan.pixel_x_um = pixel_um(2);
-    options.scan.check();
-    return options;
-}
-
-/// Makes the metadata of a recording those of its result. Labels and facts of planes stay if the
-/// planes do; regions do not.
-void deskew_metadata(io::ImageMetadata& image, const DeskewedGrid& grid, bool rotated) {
-    io::move_planes(image, grid.shape, {rotated ? image.shape.z : 0, 1, 1});
-    image.voxel_size_um = {grid.voxel.z_um, grid.voxel.y_um, grid.voxel.x_um};
-    if (image.unit.empty()) image.unit = "um";
-}
-
-/// Whether a file's length is another one than that of the scan.
-bool differs(const std::optional<double>& given_um, double length_um) {
-    return given_um && std::abs(*given_um - length_um) > 0.01 * length_um;
-}
-
-/// Returns a warning if the recording gives a distance of planes that is neither the step nor what
-/// follows from it, else an empty text.
-std::string step_warning(const StageScan& scan, const std::optional<double>& given_um) {
-    if (!differs(given_um, scan.step_um) || !differs(given_um, scan.plane_distance_um())) return {};
-    return message("the image says that its planes are ", format_number(*given_um),
-                   " um apart, but --step is ", format_number(scan.step_um),
-                   " um; give the travel of the stage from plane to plane");
-}
-
-void check_straight(const StageScan& scan, const std::optional<double>& given_um) {
-    if (differs(given_um, scan.plane_distance_um()))
-        throw InvalidArgument(message(
-            "the planes of the image are ", format_number(*given_um),
-            " um apart, but those of the scan are ", format_number(scan.plane_distance_um(), 6),
-            " um along the optical axis (step times sine of the angle); bring the image to this "
-            "distance, or correct --step or --voxel"));
-}
-
 class DeskewSteps : public ImageSteps {
   public:
     explicit DeskewSteps(const DeskewRequest& request) : ImageSteps(request), request_(request) {}
 
     void open(const ExecutionContext& context) override {
         ImageSteps::open(context);
-        if (input_metadata_.shape.z == 1)
-            throw BadData(message("a stage scan has several planes, but \"", request_.image,
-                                  "\" has one; if its times or channels are the planes, give the "
-                                  "meaning of its axes (--axes)"));
-        options_ = with_pixels(request_, input_metadata_);
-        if (options_.inverse) check_straight(options_.scan, input_metadata_.voxel_size_um[0]);
+        options_ = request_.options;
+        doubt_ = set_pixels(options_, input_metadata_, request_.image, request_.pixel_um);
         grid_ = deskewed_grid(input_metadata_.shape, options_);
-        deskew_metadata(output_metadata_, grid_, options_.rotate);
+        deskew_metadata(output_metadata_, options_);
         output_metadata_.type =
             resolve_output_type(request_.output_type.empty() ? "same" : request_.output_type,
                                 input_metadata_.type, input_metadata_.type, Precision::float32);
@@ -119,9 +68,7 @@ class DeskewSteps : public ImageSteps {
         ImageSteps::tell_plan(facts);
         const StageScan& scan = options_.scan;
         const Console& console = facts.console;
-        if (const std::string warning = step_warning(scan, input_metadata_.voxel_size_um[0]);
-            !warning.empty())
-            console.warning(warning);
+        if (doubt_) console.warning(in_words_of_command(*doubt_));
         console.fact(
             "scan",
             message("angle ", format_number(scan.angle_deg), "°, step ",
@@ -155,6 +102,7 @@ class DeskewSteps : public ImageSteps {
   private:
     const DeskewRequest& request_;
     DeskewOptions options_;
+    std::optional<Sentence> doubt_;
     DeskewedGrid grid_;
     DeskewPlan plan_;
 };
@@ -205,10 +153,7 @@ void add_deskew_command(CLI::App& app, Action& action) {
     add_run_options(*command, request->run);
     command->callback([request, &action] {
         require_output(request->output, request->run);
-        if (!request->has_angle || !request->has_step)
-            throw InvalidArgument(
-                "a stage scan is known by its angle and step; give --angle and --step, as in "
-                "--angle 31.5 --step 400nm");
+        check_scan_is_given(request->has_angle, request->has_step);
         action = [request] { run_steps<DeskewSteps>(*request); };
     });
 }

@@ -7,6 +7,7 @@
 
 #include "convolume/error.hpp"
 #include "core/text.hpp"
+#include "operations/number_text.hpp"
 
 namespace convolume {
 
@@ -74,7 +75,7 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option,
 std::vector<std::optional<std::size_t>> kernels_of_channels(const KernelChannels& kernels,
                                                             const ChannelNames& channels) {
     const auto& [option, name, named, others_are_made, more_cure] = kernels;
-    const std::string image = name.empty() ? "the image" : message('"', name, '"');
+    const std::string image = name_or(name, "the image");
     const std::size_t count = channels.numbers.size();
     std::vector<std::optional<std::size_t>> found(count);
     const auto unnamed = std::count(named.begin(), named.end(), "");

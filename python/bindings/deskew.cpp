@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deskew.hpp"
 
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "operations/deskew/stage_scans.hpp"
 
 namespace convolume::python {
 
@@ -25,7 +29,23 @@ void bind_deskew(nb::module_& module) {
                 self.scan.pixel_y_um = y_um;
                 self.scan.pixel_x_um = x_um;
             },
-            "Sets the edges of a camera pixel in the specimen.", "y_um"_a, "x_um"_a);
+            "Sets the edges of a camera pixel in the specimen.", "y_um"_a, "x_um"_a)
+        .def(
+            "take_pixels",
+            [](DeskewOptions& self, const io::ImageMetadata& image, const std::string& name,
+               std::optional<double> pixel_um) -> std::optional<std::string> {
+                const auto doubt = set_pixels(self, image, name, pixel_um);
+                if (!doubt) return {};
+                return doubt->with_names(keyword_of);
+            },
+            "Sets the edges of a pixel, or takes those of an image. Returns what is doubtful.",
+            "image"_a, "name"_a, "pixel_um"_a.none())
+        .def_prop_ro("pixels", [](const DeskewOptions& self) {
+            return std::array{self.scan.pixel_y_um, self.scan.pixel_x_um};
+        });
+    module.def("check_scan_is_given", &check_scan_is_given, "has_angle"_a, "has_step"_a);
+    module.def("deskew_metadata", &deskew_metadata,
+               "Makes the metadata of a recording those of its result.", "image"_a, "options"_a);
     module.def(
         "deskewed_grid",
         [](const Triple& recorded, const DeskewOptions& options) {

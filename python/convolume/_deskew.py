@@ -8,8 +8,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import readable
-from ._errors import InvalidArgument
-from ._image import Image, set_spacing
+from ._errors import InvalidArgument, warn
+from ._image import Image
 from ._optics import Length, length_um, voxel_um
 from ._options import defaults_of, with_keywords
 from ._run import Progress, progress_bar
@@ -37,27 +37,24 @@ class DeskewKeywords(ScanKeywords, total=False):
     progress: Progress
 
 
-def pixel_edges(image: Any, pixel: Length | None) -> tuple[float, float]:
-    """Returns the edges y and x of a pixel in µm."""
-    if pixel is not None:
-        edge = length_um("pixel", pixel)
-        return edge, edge
-    y, x = image._metadata.spacing[1:] if isinstance(image, Image) else (None, None)
-    if y is None or x is None:
-        raise InvalidArgument("the image does not say the size of its pixels, by which the shear is known: give pixel")
-    return float(y), float(x)
-
-
-def core_options(pixels: Sequence[float], angle: float, step: Length,
-                 options: Mapping[str, Any]) -> _core.DeskewOptions:
-    """Returns the library's options for pixels of edges y and x in µm. `options` has some keywords of
-    :class:`DeskewKeywords`."""
+def core_options(angle: float, step: Length, options: Mapping[str, Any],
+                 pixels: Sequence[float] | None = None) -> _core.DeskewOptions:
+    """Returns the library's options, with pixels of edges y and x in µm if these are known. `options` has some keywords
+    of :class:`DeskewKeywords`."""
     own = {name: value for name, value in options.items() if name not in ("workers", "progress")}
     if own.get("output_spacing") is not None:
         own["output_spacing"] = voxel_um("output_spacing", own["output_spacing"])
     made = _core.DeskewOptions(angle=angle, step=length_um("step", step), workers=options.get("workers") or 0, **own)
-    made.set_pixels(*pixels)
+    if pixels is not None:
+        made.set_pixels(*pixels)
     return made
+
+
+def take_pixels(made: _core.DeskewOptions, metadata: _core.ImageMetadata, name: str, pixel: Length | None) -> None:
+    """Sets the pixels of a scan: their edge, or those of an image. Warns of what is doubtful."""
+    doubt = made.take_pixels(metadata, name, None if pixel is None else length_um("pixel", pixel))
+    if doubt is not None:
+        warn(doubt)
 
 
 @with_keywords(DeskewKeywords, defaults_of(DeskewKeywords, "DeskewOptions"))
@@ -107,7 +104,7 @@ def deskew(image: Any, *, angle: float, step: Length, pixel: Length | None = Non
     InvalidArgument
         Options that contradict themselves, or an unknown pixel (a ValueError).
     BadData
-        Complex samples.
+        Complex samples, or one plane (a ValueError).
 
     Examples
     --------
@@ -122,16 +119,19 @@ def deskew(image: Any, *, angle: float, step: Length, pixel: Length | None = Non
     recorded = image if isinstance(image, Image) else readable(image, "the image")
     if recorded.ndim < 3:
         raise InvalidArgument(f"a stage scan has axes z, y and x, and the image has {recorded.ndim} dimensions")
-    made = core_options(pixel_edges(image, pixel), angle, step, options)
-    shape, spacing, _, _ = _core.deskewed_grid(recorded.shape[-3:], made)
+    if isinstance(image, Image):
+        metadata, name = image._metadata.copy(), image._name
+    else:
+        metadata, name = _core.ImageMetadata(), ""
+        metadata.shape = recorded.shape[-3:]
+    made = core_options(angle, step, options)
+    take_pixels(made, metadata, name, pixel)
+    _core.deskew_metadata(metadata, made)
+    shape = metadata.shape
     values = np.empty((*recorded.shape[:-3], *shape), recorded.dtype)
     with progress_bar(options.get("progress")) as report:
         for place in np.ndindex(*recorded.shape[:-3]):
             values[place] = _core.deskew(readable(recorded[place], "the image"), made, report)
     if not isinstance(image, Image):
-        return Image.of_array(values, spacing=spacing)
-    metadata = image._metadata.copy()
-    metadata.forget_planes()
-    metadata.shape = shape
-    set_spacing(metadata, image.axes, spacing)
+        return Image.of_array(values, spacing=metadata.spacing)
     return Image(None, metadata, values, image.axes)

@@ -12,7 +12,7 @@ from ._argument_types import check_types
 from ._arrays import result_type
 from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Triple, product, triple
-from ._deskew import ScanKeywords, core_options, pixel_edges
+from ._deskew import ScanKeywords, core_options, take_pixels
 from ._errors import InvalidArgument
 from ._image import Image
 from ._operation import BlockResult, Operation, plain_values
@@ -30,23 +30,21 @@ class Deskewing(Operation):
     nan = "propagate"
     voxel_bytes = 4.0
 
-    def __init__(self, image: Image, *, dtype: Any = None, angle: float | None = None, step: Any = None,
+    def __init__(self, image: Image, *, dtype: Any = None, angle: Any = None, step: Any = None,
                  pixel: Any = None, **options: Any) -> None:
-        if angle is None or step is None:
-            raise InvalidArgument("a stage scan is known by its angle and step: give both (--angle, --step)")
+        _core.check_scan_is_given(angle is not None, step is not None)
         unknown = options.keys() - ScanKeywords.__annotations__.keys()
         if unknown:
             raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
         check_types(options, ScanKeywords)
         if options.get("output_spacing") is not None:
             options["output_spacing"] = list(voxel_um("output_spacing", options["output_spacing"]))
+        made = core_options(angle, step, options)
+        take_pixels(made, image._metadata, image._name, pixel)
         self._scan: dict[str, Any] = {"angle": float(angle), "step": length_um("step", step),
-                                      "pixels": list(pixel_edges(image, pixel))}
+                                      "pixels": list(made.pixels)}
         self._options = options
         self._recorded = triple(image._metadata.shape, "a recording")
-        if self._recorded[0] == 1:
-            raise InvalidArgument("a stage scan has several planes, and the image has one: name the meaning of its "
-                                  "axes by axes, if its times or channels are the planes")
         self._made: _core.DeskewOptions | None = None
         shape, spacing, _, self._offset = _core.deskewed_grid(self._recorded, self._core_options())
         self._shape, self._spacing = triple(shape, "a deskewed image"), list(spacing)
