@@ -8,11 +8,15 @@
 
 namespace convolume {
 
+void check_has_samples(index_t samples) {
+    if (samples < 1)
+        throw BadData("a signal without samples cannot be resampled: give one at least");
+}
+
 void check_resampled(const ConstImageView& signals, bool is_for_complex) {
     if (signals.data == nullptr)
         throw InvalidArgument("the signals point to no memory (null): allocate it first");
-    if (signals.shape.x < 1)
-        throw InvalidArgument("a signal without samples cannot be resampled: give one at least");
+    check_has_samples(signals.shape.x);
     if (is_complex(signals.type) && !is_for_complex)
         throw InvalidArgument(
             "the signals are complex and the resampler is for real ones: make it for a complex "
@@ -33,11 +37,6 @@ void KeptSamples::check(const ConstImageView& samples, bool is_for_complex) cons
     if (end() > 0 && samples.type != type_)
         throw InvalidArgument(message("a block of ", to_string(samples.type), " follows one of ",
                                       to_string(type_), ": all blocks of a signal have one type"));
-}
-
-void KeptSamples::check_end() const {
-    if (end() == 0)
-        throw BadData("a signal without samples cannot be resampled: give one at least");
 }
 
 void KeptSamples::append(const ConstImageView& samples, index_t needed) {

@@ -6,7 +6,10 @@
 
 namespace convolume {
 
-/// Throws InvalidArgument if signals cannot be resampled: none, or complex ones by a real plan.
+/// Throws BadData for signals without samples.
+void check_has_samples(index_t samples);
+/// Throws InvalidArgument or BadData if signals cannot be resampled: none, without samples, or
+/// complex ones by a real plan.
 void check_resampled(const ConstImageView& signals, bool is_for_complex);
 
 /// Samples of signals that come in blocks of one type.
@@ -17,8 +20,6 @@ class KeptSamples {
 
     /// Throws InvalidArgument unless a block of shape (1, signals, samples) may follow.
     void check(const ConstImageView& samples, bool is_for_complex) const;
-    /// Throws BadData if no samples have come.
-    void check_end() const;
     /// Appends a block that was checked. Samples before number `needed` are dropped.
     void append(const ConstImageView& samples, index_t needed);
     /// Begins another signal.

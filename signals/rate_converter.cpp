@@ -273,6 +273,7 @@ void RateConverter::set_ratio(double ratio) {
 }
 
 index_t RateConverter::results(index_t samples) const {
+    check_has_samples(samples);
     return ResultPositions::count_of(samples, impl_->ratio);
 }
 
@@ -293,7 +294,7 @@ Volume RateConverter::push(const ConstImageView& samples, std::span<const double
 
 Volume RateConverter::finish(const ExecutionContext& context) {
     Impl& impl = *impl_;
-    impl.stream.kept().check_end();
+    check_has_samples(impl.stream.end());
     Volume last = impl.results(impl.stream.end());
     impl.stream.finish(impl.positions, last.view(), context);
     impl.positions = {};

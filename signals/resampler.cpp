@@ -30,12 +30,13 @@ void check_factors(index_t up, index_t down) {
 /// Returns the number of results until the newest sample that they read is `samples` - 1, plus
 /// those that read later ones with taps of earlier samples.
 index_t full_results_of(const ResampleSpec& spec, index_t samples) {
-    if (samples < 1) return 0;
+    check_has_samples(samples);
     const ResampleOptions& options = spec.options;
     const index_t reached = checked_add(checked_multiply(samples - 1, options.up), spec.taps - 1);
     return reached < options.origin ? 0 : (reached - options.origin) / options.down + 1;
 }
 index_t same_results_of(const ResampleSpec& spec, index_t samples) {
+    check_has_samples(samples);
     return ceil_div(checked_multiply(samples, spec.options.up), spec.options.down);
 }
 
@@ -163,7 +164,6 @@ Volume ResampleStream::push(const ConstImageView& samples, const ExecutionContex
 
 Volume ResampleStream::finish(const ExecutionContext& context) {
     SampleStream& stream = impl_->stream;
-    stream.kept().check_end();
     Volume last =
         stream.take(same_results_of(impl_->resampling.spec, stream.kept().end()), context);
     stream.clear();
@@ -202,8 +202,7 @@ void DeviceResampler::execute(const SignalShape& shape, const void* samples, ind
     if (samples == nullptr || (results == nullptr && count > 0))
         throw InvalidArgument(message("the ", samples == nullptr ? "signals" : "results",
                                       " point to no memory (null): allocate it first"));
-    if (shape.samples < 1)
-        throw InvalidArgument("a signal without samples cannot be resampled: give one at least");
+    check_has_samples(shape.samples);
     const ResampleOptions& options = impl_->spec.options;
     checked_add(checked_multiply(count, options.down), options.origin);
     impl_->prepared->run(samples, shape, results, count, stream.get());

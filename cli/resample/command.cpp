@@ -190,8 +190,6 @@ class ResampleSteps : public SignalSteps {
         const index_t samples = signal_info_.samples();
         result_dims_.back() =
             converter_ ? converter_->results(samples) : resampler_->same_results(samples);
-        if (samples < 1)
-            throw BadData(message("\"", request_.signal, "\" holds a signal without samples"));
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {

@@ -50,7 +50,8 @@ class CONVOLUME_API Resampler {
     const ResampleOptions& options() const;
     index_t taps() const;  ///< returns the number of taps
     PixelType result_type() const;
-    /// Returns the number of results that a tap reaches, as of scipy.signal.upfirdn.
+    /// Returns the number of results that a tap reaches, as of scipy.signal.upfirdn. Throws BadData
+    /// for signals without samples, as same_results() and execute() do.
     index_t full_results(index_t samples) const;
     /// Returns the number of results in the time of `samples` samples: samples · up / down, rounded
     /// up.

@@ -47,8 +47,6 @@ def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: 
     if not -signals.ndim <= axis < signals.ndim:
         raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
     axis = int(axis) % signals.ndim  # not in place, as it may be the caller's array
-    if signals.shape[axis] == 0:
-        raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
     if isinstance(signals, GpuNumbers):
         if parse_device(device)[0] == "cpu":
             raise InvalidArgument("the signals are in a GPU's memory: leave device as 'auto', or copy them to the host")
