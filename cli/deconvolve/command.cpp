@@ -10,6 +10,7 @@
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/execution.hpp"
+#include "operations/optics/bead_stacks.hpp"
 #include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
@@ -80,8 +81,7 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     options_ = resolved(request_.options, input_metadata_.shape.z);
     kernels_.load(request_, *reader_, {host_limit_bytes(request_.options.max_host_bytes), {}},
                   context);
-    if (is_complex(input_metadata_.type))
-        throw BadData("the image is complex: give its intensity, which is real");
+    check_real(input_metadata_.type, "the image");
     if (!request_.start.empty()) open_initial_image();
     result_ = {.scaled = request_.scale_output, .threads = thread_count(request_.engines.threads)};
     output_metadata_.type = resolve_output_type(

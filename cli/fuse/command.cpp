@@ -20,6 +20,7 @@
 #include "convolume/image_format.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "convolume/view_deconvolver.hpp"
+#include "operations/optics/bead_stacks.hpp"
 
 namespace convolume::cli {
 
@@ -61,9 +62,7 @@ class FuseSteps : public ImageSteps {
                             one_line(input_metadata_), " and ", one_line(other->metadata()),
                             "; choose by --channel and --frame"));
         for (std::size_t v = 0; v < count; ++v)
-            if (is_complex(metadata(v).type))
-                throw BadData(message("\"", request_.images[v],
-                                      "\" is complex: give its intensity, which is real"));
+            check_real(metadata(v).type, message('"', request_.images[v], '"'));
         choose_grid();
         for (std::size_t v = 0; v < count; ++v) {
             psfs_.push_back(load_view_psfs(*text_of(request_.views.psfs, v), metadata(v),

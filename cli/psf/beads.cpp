@@ -16,9 +16,9 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
-#include "convolume/missing_pixels.hpp"
 #include "core/report.hpp"
 #include "core/text.hpp"
+#include "operations/optics/bead_stacks.hpp"
 #include "operations/views/field_psfs.hpp"
 
 namespace convolume::cli {
@@ -26,22 +26,6 @@ namespace convolume::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Returns the largest value of the pixel type or of a camera, if the stack reaches it.
-std::optional<double> saturation_of(PixelType type, const ConstImageView& stack) {
-    const auto* const values = static_cast<const float*>(stack.data);
-    const double largest =
-        static_cast<double>(*std::max_element(values, values + element_count(stack.shape)));
-    return is_full_scale(largest, type) ? std::optional(largest) : std::nullopt;
-}
-
-Volume as_float32(const ConstImageView& view) {
-    if (is_complex(view.type))
-        throw BadData("the stack of beads is complex: give its intensity, which is real");
-    Volume values(view.shape, PixelType::float32);
-    convert_pixels(view, values.view());
-    return values;
-}
 
 std::string name_of(PsfParameter parameter) {
     return parameter == PsfParameter::na ? "NA" : to_string(parameter);
@@ -113,9 +97,9 @@ class BeadPsfSteps : public RunSteps {
         const Json voxel = parameters["voxel_um"];
         for (std::size_t axis = 0; axis < 3; ++axis)
             input_metadata_.voxel_size_um[axis] = voxel.at(axis).get<double>();
-        const bool sized = parameters.contains("size");
-        if (sized)
-            size_ = {parameters["size"][0].get<index_t>(), parameters["size"][1].get<index_t>(),
+        std::optional<Shape3> given;
+        if (parameters.contains("size"))
+            given = {parameters["size"][0].get<index_t>(), parameters["size"][1].get<index_t>(),
                      parameters["size"][2].get<index_t>()};
         if (parameters.contains("na") && (parameters.contains("wavelength_um") ||
                                           !needs_parameter(parameters, "wavelength_um"))) {
@@ -123,14 +107,9 @@ class BeadPsfSteps : public RunSteps {
             model_ = psf_options_of(std::move(parameters), "the command line");
             refuse_unused_layers(*model_, request_.typed);
             model_->threads = request_.threads;
-            if (!sized) size_ = bead_psf_size(*model_, input_metadata_.shape);
-            model_->size = size_;
-        } else if (!sized) {
-            throw InvalidArgument(
-                "the size of the beads' PSF is not known; give --na and --wavelength, from which "
-                "it "
-                "follows, or --size");
         }
+        size_ = bead_psf_size(given, model_, input_metadata_.shape);
+        if (model_) model_->size = size_;
         check_refinement();
     }
 
@@ -142,7 +121,7 @@ class BeadPsfSteps : public RunSteps {
         Volume read(input_metadata_.shape, input_metadata_.type);
         reader_->read(0, channel_, read.view());
         reader_->check_unchanged();
-        const Volume stack = as_float32(read.view());
+        const Volume stack = real_samples(read.view(), "the stack of beads");
         read = Volume();
         measure(stack.view(), context);
         if (!request_.refine.empty()) {
@@ -253,7 +232,7 @@ class BeadPsfSteps : public RunSteps {
     }
 
     void measure(const ConstImageView& stack, const ExecutionContext& context) {
-        const BeadOptions options{size_, saturation_of(input_metadata_.type, stack)};
+        const BeadOptions options{size_, bead_saturation(stack, input_metadata_.type)};
         if (request_.regions)
             psfs_ = psfs_from_beads(stack, *request_.regions, options, context);
         else

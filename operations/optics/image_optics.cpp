@@ -186,20 +186,4 @@ Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>
     return {stack.z, std::max(stack.y, plane.y), std::max(stack.x, plane.x)};
 }
 
-Shape3 bead_psf_size(const PsfOptions& model, const Shape3& stack) {
-    const Objective& lens = model.objective;
-    const double wavelength = model.modality == Modality::two_photon
-                                  ? model.excitation_um.value_or(model.wavelength_um)
-                                  : model.wavelength_um;
-    const double across = 5 * 0.61 * wavelength / lens.na;
-    const double along = 4 * lens.ni * wavelength / (lens.na * lens.na);
-    Shape3 size;
-    for (int axis = 0; axis < 3; ++axis) {
-        const double half = std::ceil((axis == 0 ? along : across) / model.voxel[axis]);
-        const index_t most = std::max<index_t>(3, stack[axis] * 3 / 4 - 1) | 1;
-        size[axis] = std::min(2 * static_cast<index_t>(std::min(half, 1e6)) + 1, most);
-    }
-    return size;
-}
-
 }  // namespace convolume

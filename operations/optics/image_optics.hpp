@@ -69,8 +69,4 @@ std::optional<VoxelSize> psf_voxel_for(const io::ImageMetadata& image);
 Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>& image,
                           std::optional<double> share, const ExecutionContext& context);
 
-/// Returns the size of a PSF that is measured from the beads of a stack: to either side, five Airy
-/// radii across and twice Rayleigh's distance along z, as far as the stack allows.
-Shape3 bead_psf_size(const PsfOptions& model, const Shape3& stack);
-
 }  // namespace convolume

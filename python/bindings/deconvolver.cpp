@@ -175,9 +175,6 @@ void bind_device_deconvolver(nb::module_& module) {
 
 void bind_missing_pixels(nb::module_& module) {
     module.attr("missing_pixel") = static_cast<double>(missing_pixel);
-    module.def(
-        "is_full_scale", [](double value, PixelType type) { return is_full_scale(value, type); },
-        "Returns whether a value is the largest of a type or of a camera.", "value"_a, "type"_a);
     nb::class_<MissingPixels>(module, "MissingPixels")
         .def_prop_ro("count", &MissingPixels::count)
         .def_ro("findings", &MissingPixels::findings)

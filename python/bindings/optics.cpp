@@ -11,6 +11,7 @@
 #include "convolume/psf.hpp"
 #include "convolume/psf_fit.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
+#include "operations/optics/bead_stacks.hpp"
 #include "operations/optics/image_optics.hpp"
 #include "operations/optics/psf_layers.hpp"
 
@@ -88,11 +89,15 @@ void bind_image_optics(nb::module_& module) {
         "options"_a, "image"_a = nb::none());
     module.def(
         "bead_psf_size",
-        [](const PsfOptions& model, const Triple& stack) {
-            return triple(bead_psf_size(model, index3(stack)));
+        [](const std::optional<Triple>& given, const std::optional<PsfOptions>& model,
+           const Triple& stack) {
+            const std::optional<Shape3> size = given ? std::optional(index3(*given)) : std::nullopt;
+            return triple(bead_psf_size(size, model, index3(stack)));
         },
-        "Returns the size of a PSF that is measured from the beads of a stack.", "model"_a,
-        "stack"_a);
+        "Returns the size of a PSF that is measured from the beads of a stack: the given one, or "
+        "that which follows from a model.",
+        "given"_a.none(), "model"_a.none(), "stack"_a);
+    module.def("check_real", &check_real, "Raises BadData for a complex type.", "type"_a, "what"_a);
 }
 
 void bind_psf(nb::module_& module) {
@@ -241,8 +246,10 @@ void bind_beads(nb::module_& module) {
     module.def(
         "psf_from_beads",
         [](const ReadArray& stack, const Triple& shape, std::optional<double> saturation,
-           const std::optional<PsfOptions>& optics, const nb::object& progress) {
+           std::optional<PixelType> recorded, const std::optional<PsfOptions>& optics,
+           const nb::object& progress) {
             const ConstImageView from = view(stack);
+            if (recorded) saturation = bead_saturation(from, *recorded);
             BeadPsf psf;
             std::optional<double> residual;
             run_released(1, progress, [&](const ExecutionContext& context) {
@@ -253,7 +260,8 @@ void bind_beads(nb::module_& module) {
             facts["residual"] = residual;
             return nb::make_tuple(to_numpy(std::move(psf.values)), facts);
         },
-        "stack"_a, "shape"_a, "saturation"_a.none(), "optics"_a.none(), "progress"_a = nb::none());
+        "stack"_a, "shape"_a, "saturation"_a.none(), "recorded"_a.none(), "optics"_a.none(),
+        "progress"_a = nb::none());
     module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", "image"_a, "model"_a,
                "saturation"_a.none(), "engines"_a, "progress"_a = nb::none());
     module.def(

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -123,8 +123,7 @@ def _volume(array: Any, what: str) -> np.ndarray:
     if values.ndim != 3:
         raise InvalidArgument(f"{what} has {values.ndim} dimensions: give one volume (z, y, x) of one channel and "
                               "time")
-    if values.dtype.kind == "c":
-        raise InvalidArgument(f"{what} is complex: give its intensity, which is real")
+    _core.check_real(values.dtype, what)
     return np.ascontiguousarray(values, np.float32)
 
 
@@ -184,6 +183,8 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     ------
     InvalidArgument
         Shapes that do not fit, or a stack without usable beads (a ValueError).
+    BadData
+        A complex stack (a ValueError).
 
     Examples
     --------
@@ -198,28 +199,23 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     >>> round(measured.fwhm[1], 1)  # 2.355 times the deviation
     3.5
     """
-    if shape is None and optics is None:
-        raise InvalidArgument("the size of the beads' PSF is not known: give shape, or optics, from which it follows")
     if shape is not None and len(shape) != 3:
         raise InvalidArgument(f"shape has {len(shape)} numbers: give (z, y, x) of the PSF")
     values = _volume(stack, "the stack")
-    if isinstance(saturation, str):
-        if saturation != "auto":
-            raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{saturation}'")
-        largest = float(values.max()) if values.size else 0.0
-        full = largest if _core.is_full_scale(largest, readable(stack, "the stack").dtype) else None
-    else:
-        full = saturation
+    if isinstance(saturation, str) and saturation != "auto":
+        raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{saturation}'")
+    level, recorded = (None, readable(stack, "the stack").dtype) if saturation == "auto" else (saturation, None)
     voxel = _spacing_of(stack, spacing)
-    model, extents = None, shape
+    model = None
     if optics is not None:
         if voxel is None:
             raise InvalidArgument("the voxel size of the stack is not known: pass spacing=(z, y, x) in µm")
-        model = _options_of(optics, voxel, (1, 1, 1) if extents is None else extents)
-        if extents is None:
-            extents = model.shape = _core.bead_psf_size(model, triple_of(values.shape))
+        model = _options_of(optics, voxel, (1, 1, 1))
+    extents = _core.bead_psf_size(None if shape is None else triple_of(shape), model, triple_of(values.shape))
+    if model is not None:
+        model.shape = extents
     with progress_bar(progress) as report:
-        psf, facts = _core.psf_from_beads(values, triple_of(cast("Sequence[int]", extents)), full, model, report)
+        psf, facts = _core.psf_from_beads(values, extents, level, recorded, model, report)
     facts["centers"] = np.array(facts["centers"], np.float64).reshape(-1, 3)
     facts["fluxes"] = np.array(facts["fluxes"], np.float64)
     return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)

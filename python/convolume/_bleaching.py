@@ -48,8 +48,7 @@ def correct_bleaching(image: Any, axis: int, offset: float) -> Any:
     pixels = readable(image, "the image")
     if not np.isfinite(offset):
         raise InvalidArgument(f"the offset is {offset}: give a finite number")
-    if np.iscomplexobj(pixels):
-        raise InvalidArgument("the image is complex: give its intensity, which is real")
+    _core.check_real(pixels.dtype, "the image")
     if not -pixels.ndim <= axis < pixels.ndim:
         raise InvalidArgument(f"the axis {axis} is none of an image of {pixels.ndim} dimensions")
     axis = int(axis) % pixels.ndim
