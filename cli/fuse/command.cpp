@@ -162,12 +162,8 @@ class FuseSteps : public ImageSteps {
     void choose_grid() {
         if (!request_.result_edge_um) return;
         const double edge = *request_.result_edge_um;
-        const std::optional<VoxelSize> first = known_voxel(input_metadata_);
-        if (!first)
-            throw InvalidArgument(message("--result-voxel needs the voxel size of \"",
-                                          request_.image, "\"; add --voxel"));
         const CoveringGrid grid =
-            covering_grid(input_metadata_.shape, *first, {edge, edge, edge}, "--result-voxel");
+            cube_grid(input_metadata_, request_.image, edge, "--result-voxel");
         first_to_result_ = grid.map;
         io::move_planes(output_metadata_, grid.shape,
                         {grid.shape.z == input_metadata_.shape.z ? 0 : grid.shape.z, 1, 1});

@@ -19,12 +19,8 @@ std::vector<std::string> ViewRequest::inputs() const {
 }
 
 void ViewRequest::check(std::size_t views) const {
-    if (psfs.empty()) throw InvalidArgument("the views have no point spread function; add --psf");
-    check_view_values("--psf", psfs.size(), views);
-    check_view_values("--mask", masks.size(), views);
-    check_view_values("--background", backgrounds.size(), views);
-    check_view_values("--light", lights.size(), views);
-    check_view_transforms("--transform", transforms.size(), views);
+    check_view_counts(
+        {views, psfs.size(), masks.size(), backgrounds.size(), lights.size(), transforms.size()});
 }
 
 void add_view_options(CLI::App& app, ViewRequest& request, const ViewHelp& help) {
@@ -72,17 +68,9 @@ ViewPsfs load_view_psfs(const std::string& path, const io::ImageMetadata& image,
         loaded.files.push_back(load_kernel(path, image, options, timeline));
         return loaded;
     }
-    const FieldPsfList list = read_field_psfs(path);
-    const std::optional<VoxelSize> voxel = known_voxel(image);
-    if (list.in_um && !voxel)
-        throw InvalidArgument(
-            message("\"", path,
-                    "\" has positions in µm, but the view does not say its voxel size; add "
-                    "--voxel, or give them in voxels under the head z,y,x,psf"));
-    for (const PlacedPsf& placed : list.psfs) {
+    for (const PlacedPsf& placed : read_field_psfs(path, image)) {
         loaded.files.push_back(load_kernel(placed.path, image, options, timeline));
-        std::array<double, 3>& at = loaded.places.emplace_back(placed.at);
-        for (int a = 0; list.in_um && a < 3; ++a) at[static_cast<std::size_t>(a)] /= (*voxel)[a];
+        loaded.places.push_back(placed.at);
     }
     return loaded;
 }
@@ -122,12 +110,6 @@ Volume load_mask(const std::string& path, const Shape3& shape) {
     reader->check_unchanged();
     convert_pixels(std::as_const(read).view(), mask.view());
     return mask;
-}
-
-std::optional<VoxelSize> known_voxel(const io::ImageMetadata& image) {
-    const auto& size = image.voxel_size_um;
-    if (!size[0] || !size[1] || !size[2]) return {};
-    return VoxelSize{*size[0], *size[1], *size[2]};
 }
 
 }  // namespace convolume::cli

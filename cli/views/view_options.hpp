@@ -65,7 +65,4 @@ nlohmann::ordered_json to_json(const ViewPsfs& psfs);
 /// with the extents `shape`.
 Volume load_mask(const std::string& path, const Shape3& shape);
 
-/// Returns the edges of the voxels of an image if all are known.
-std::optional<VoxelSize> known_voxel(const io::ImageMetadata& image);
-
 }  // namespace convolume::cli

@@ -7,6 +7,7 @@
 
 #include "convolume/error.hpp"
 #include "operations/number_text.hpp"
+#include "operations/views/transforms.hpp"
 
 namespace convolume {
 
@@ -73,6 +74,20 @@ FieldPsfList read_field_psfs(const std::string& path) {
     }
     if (list.psfs.empty()) throw BadData(message("\"", path, "\" has no PSF"));
     return list;
+}
+
+std::vector<PlacedPsf> read_field_psfs(const std::string& path, const io::ImageMetadata& image) {
+    FieldPsfList list = read_field_psfs(path);
+    if (!list.in_um) return std::move(list.psfs);
+    const std::optional<VoxelSize> voxel = known_voxel(image);
+    if (!voxel)
+        throw InvalidArgument(message('"', path,
+                                      "\" has positions in µm, but the view does not say its voxel "
+                                      "size; save it with that, or give positions in voxels under "
+                                      "the head z,y,x,psf"));
+    for (PlacedPsf& placed : list.psfs)
+        for (int a = 0; a < 3; ++a) placed.at[static_cast<std::size_t>(a)] /= (*voxel)[a];
+    return std::move(list.psfs);
 }
 
 std::string field_psfs_text(const FieldPsfList& list) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -32,6 +33,10 @@ bool is_field_psf_list(const std::string& path);
 
 /// Reads a list. Throws InputNotFound, or BadData for other content.
 FieldPsfList read_field_psfs(const std::string& path);
+
+/// Reads a list for an image, with positions in its voxels. Throws InvalidArgument if the list has
+/// positions in µm and the image does not say its voxel size.
+std::vector<PlacedPsf> read_field_psfs(const std::string& path, const io::ImageMetadata& image);
 
 /// Returns the text of a list.
 std::string field_psfs_text(const FieldPsfList& list);

@@ -5,6 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/transform_file.hpp"
+#include "operations/number_text.hpp"
 
 namespace convolume {
 
@@ -49,6 +50,16 @@ void check_view_transforms(const char* option, std::size_t given, std::size_t vi
     check_view_values(option, given, views, true);
 }
 
+void check_view_counts(const ViewCounts& given) {
+    if (given.psfs == 0)
+        throw InvalidArgument("the views have no point spread function; add --psf");
+    check_view_values("--psf", given.psfs, given.views);
+    check_view_values("--mask", given.masks, given.views);
+    check_view_values("--background", given.backgrounds, given.views);
+    check_view_values("--light", given.lights, given.views);
+    check_view_transforms("--transform", given.transforms, given.views);
+}
+
 std::vector<VoxelMap> read_view_maps(const ViewTransforms& views) {
     std::vector<VoxelMap> maps;
     for (std::size_t v = 0; v < views.names.size(); ++v) maps.push_back(to_common(views, v));
@@ -72,6 +83,22 @@ CoveringGrid covering_grid(const Shape3& shape, const VoxelSize& from, const Vox
         grid.map.matrix[static_cast<std::size_t>(a)][static_cast<std::size_t>(a)] = from[a] / to[a];
     }
     return grid;
+}
+
+std::optional<VoxelSize> known_voxel(const io::ImageMetadata& image) {
+    const auto& size = image.voxel_size_um;
+    if (!size[0] || !size[1] || !size[2]) return {};
+    return VoxelSize{*size[0], *size[1], *size[2]};
+}
+
+CoveringGrid cube_grid(const io::ImageMetadata& image, const std::string& name, double edge_um,
+                       const char* option) {
+    const std::optional<VoxelSize> voxel = known_voxel(image);
+    if (!voxel)
+        throw InvalidArgument(message(option, " needs the voxel size of ",
+                                      name_or(name, "the image"),
+                                      ", which does not say it; save it with its voxel size"));
+    return covering_grid(image.shape, *voxel, {edge_um, edge_um, edge_um}, option);
 }
 
 }  // namespace convolume

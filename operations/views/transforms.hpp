@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 #include "convolume/voxel_map.hpp"
 
@@ -34,6 +35,14 @@ void check_view_values(const char* option, std::size_t given, std::size_t views,
 /// Throws InvalidArgument if one file of a transform is given for three views or more.
 void check_view_transforms(const char* option, std::size_t given, std::size_t views);
 
+/// Numbers of values that a user gives for several views.
+struct ViewCounts {
+    std::size_t views = 1, psfs = 0, masks = 0, backgrounds = 0, lights = 0, transforms = 0;
+};
+
+/// Throws InvalidArgument if views have no PSF, or a number of values does not suit them.
+void check_view_counts(const ViewCounts& given);
+
 /// Reads the maps from the voxels of each view to those of the result. Throws InvalidArgument if a
 /// unit or a voxel size is missing, and the errors of io::read_transform().
 std::vector<VoxelMap> read_view_maps(const ViewTransforms& views);
@@ -48,5 +57,13 @@ struct CoveringGrid {
 /// `from`. Throws InvalidArgument, naming `option`, if that is more than 1e12 voxels along an axis.
 CoveringGrid covering_grid(const Shape3& shape, const VoxelSize& from, const VoxelSize& to,
                            const char* option);
+
+/// Returns the edges of the voxels of an image if all are known.
+std::optional<VoxelSize> known_voxel(const io::ImageMetadata& image);
+
+/// Returns the covering grid of cubes with this edge. Throws InvalidArgument if the voxel size of
+/// the image `name` is not known.
+CoveringGrid cube_grid(const io::ImageMetadata& image, const std::string& name, double edge_um,
+                       const char* option);
 
 }  // namespace convolume

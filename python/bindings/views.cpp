@@ -105,12 +105,13 @@ void bind_view_files(nb::module_& module) {
     const auto size_of = [](const Numbers& edges) {
         return VoxelSize{edges[0], edges[1], edges[2]};
     };
-    module.def("check_view_values", &check_view_values,
-               "Refuses numbers of values that do not suit a number of views.", "option"_a,
-               "given"_a, "views"_a, "but_the_first"_a = false);
-    module.def("check_view_transforms", &check_view_transforms,
-               "Refuses numbers of transforms that do not suit a number of views.", "option"_a,
-               "given"_a, "views"_a);
+    module.def(
+        "check_view_counts",
+        [](std::size_t views, std::size_t psfs, std::size_t lights, std::size_t transforms) {
+            check_view_counts({views, psfs, 0, 0, lights, transforms});
+        },
+        "Refuses numbers of values that do not suit a number of views.", "views"_a, "psfs"_a,
+        "lights"_a, "transforms"_a);
     module.def(
         "read_view_maps",
         [size_of](const std::vector<std::string>& files, bool in_um, bool in_voxels,
@@ -130,26 +131,25 @@ void bind_view_files(nb::module_& module) {
         "Returns matrix and offset of the map from each view's voxels to those of the result.",
         "files"_a, "in_um"_a, "in_voxels"_a, "names"_a, "voxels"_a, "first_to_result"_a);
     module.def(
-        "covering_grid",
-        [size_of](const Triple& shape, const Numbers& from, const Numbers& to, const char* option) {
-            const CoveringGrid grid =
-                covering_grid(index3(shape), size_of(from), size_of(to), option);
+        "cube_grid",
+        [](const io::ImageMetadata& image, const std::string& name, double edge_um,
+           const char* option) {
+            const CoveringGrid grid = cube_grid(image, name, edge_um, option);
             return nb::make_tuple(triple(grid.shape), grid.map.matrix);
         },
-        "Returns the extents of a grid with other voxels, and the matrix of the map to it.",
-        "shape"_a, "voxel"_a, "to_voxel"_a, "option"_a);
+        "Returns the extents of a grid of cubes, and the matrix of the map to it.", "image"_a,
+        "name"_a, "edge_um"_a, "option"_a);
     module.def(
         "read_field_psfs",
-        [](const std::string& path) {
+        [](const std::string& path, const io::ImageMetadata& image) {
             std::vector<std::pair<Numbers, std::string>> psfs;
-            if (!is_field_psf_list(path)) return nb::make_tuple(psfs, false);
-            const FieldPsfList list = read_field_psfs(path);
-            for (const PlacedPsf& one : list.psfs) psfs.emplace_back(one.at, one.path);
-            return nb::make_tuple(psfs, list.in_um);
+            if (!is_field_psf_list(path)) return psfs;
+            for (const PlacedPsf& one : read_field_psfs(path, image))
+                psfs.emplace_back(one.at, one.path);
+            return psfs;
         },
-        "Returns place and path of each PSF of a list, none for one PSF, and whether places are in "
-        "um.",
-        "path"_a);
+        "Returns place in voxels and path of each PSF of a list, none for one PSF.", "path"_a,
+        "image"_a);
 }
 
 void bind_forward_model(nb::module_& module) {

@@ -21,21 +21,17 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     images of all views."""
     sources = [source, *given.pop("view", [])]
     count = len(sources)
-    psfs = given.pop("kernel", None)
-    if psfs is None:
-        raise InvalidArgument("the views have no point spread function: add --psf")
+    psfs = given.pop("kernel", [])
     if isinstance(psfs, dict):
         raise InvalidArgument("--psf names channels, but with --op fuse it names the PSF of each view: leave them out")
     psfs = [psfs] if isinstance(psfs, str) else psfs
     lights = [_number(text) for text in given.pop("light", [])]
     transforms = given.pop("transform", [])
-    _core.check_view_values("--psf", len(psfs), count)
-    _core.check_view_values("--light", len(lights), count)
-    _core.check_view_transforms("--transform", len(transforms), count)
+    _core.check_view_counts(count, len(psfs), len(lights), len(transforms))
     opening: dict[str, Any] = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
     images = [open_quietly(one, **opening) for one in sources]
     voxels = [_voxel(image) for image in images]
-    to_result = _take_grid(given, images[0], voxels[0])
+    to_result = _take_grid(given, images[0])
     unit = given.pop("transform_unit", "")
     if unit not in ("", "um", "voxel"):
         raise InvalidArgument(f"--transform-unit is um or voxel, not '{unit}': choose one of these")
@@ -43,10 +39,10 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     origin, background = given.pop("origin", "middle"), given.pop("background", "auto")
     border = given.pop("border", 0)
     given["views"] = [
-        View(**_psfs(psfs[number if len(psfs) > 1 else 0], origin, image, voxel),
+        View(**_psfs(psfs[number if len(psfs) > 1 else 0], origin, image),
              transform=_transform(np.column_stack([matrix, offset]), "shape" in given), background=background,
              light=lights[number if len(lights) > 1 else 0] if lights else 1.0, border=border)
-        for number, (image, voxel, (matrix, offset)) in enumerate(zip(images, voxels, maps))]
+        for number, (image, (matrix, offset)) in enumerate(zip(images, maps))]
     return sources
 
 
@@ -71,26 +67,21 @@ def _transform(matrix: np.ndarray, has_grid: bool) -> np.ndarray | None:
     return None if not has_grid and np.array_equal(matrix, np.eye(3, 4)) else matrix
 
 
-def _take_grid(given: dict[str, Any], first: Image, voxel: tuple[float, float, float] | None) -> list[list[float]]:
+def _take_grid(given: dict[str, Any], first: Image) -> list[list[float]]:
     """Sets the extents and voxels of a result with voxels of its own; returns the matrix from the first view's voxels
     to these."""
     if "result_voxel" not in given:
         return [[float(one) for one in row] for row in np.eye(3)]
     text = given.pop("result_voxel")
     edge = _core.parse_lengths_um("--result-voxel", f"{text},{text},{text}")[0]
-    if voxel is None:
-        raise InvalidArgument("--result-voxel needs the voxel size of SOURCE, which does not say it")
-    shape, matrix = _core.covering_grid(first._metadata.shape, voxel, (edge,) * 3, "--result-voxel")
+    shape, matrix = _core.cube_grid(first._metadata, first._name, edge, "--result-voxel")
     given["shape"], given["spacing"] = tuple(shape), (edge,) * 3
     return [list(row) for row in matrix]
 
 
-def _psfs(path: str, origin: Origin, image: Image, voxel: tuple[float, float, float] | None) -> dict[str, Any]:
+def _psfs(path: str, origin: Origin, image: Image) -> dict[str, Any]:
     """Returns what a :class:`View` says of its PSFs, which are brought to the voxels of its image."""
-    placed, in_um = _core.read_field_psfs(path)
-    if in_um and voxel is None:
-        raise InvalidArgument(f"'{path}' has positions in µm, but the view does not say its voxel size: give them in "
-                              "voxels under the head z,y,x,psf")
+    placed = _core.read_field_psfs(path, image._metadata)
     paths = [file for _, file in placed] or [path]
     kernels = [prepared_kernel(open_image(one), "the PSF of a view", 3, origin, voxels_of(image)) for one in paths]
     origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
@@ -98,5 +89,4 @@ def _psfs(path: str, origin: Origin, image: Image, voxel: tuple[float, float, fl
         raise InvalidArgument(f"the PSFs of '{path}' have different origins: bring them to one order of samples")
     if not placed:
         return {"psf": kernels[0].taps, "origin": kernels[0].origin}
-    positions = [tuple(np.divide(at, voxel)) if in_um and voxel is not None else at for at, _ in placed]
-    return {"psf": [one.taps for one in kernels], "positions": positions, "origin": kernels[0].origin}
+    return {"psf": [one.taps for one in kernels], "positions": [at for at, _ in placed], "origin": kernels[0].origin}
