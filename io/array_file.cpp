@@ -135,11 +135,7 @@ std::unique_ptr<ImageWriter> create_array(const std::string& format, const std::
     if (options.compression != Compression::none)
         throw InvalidArgument(
             message(format, " files have no compression; write TIFF or HDF5, or leave it out"));
-    if (metadata.scaling)
-        throw InvalidArgument(message(
-            format,
-            " files cannot say what their values stand for; write TIFF or HDF5, or values that "
-            "are not scaled"));
+    refuse_scaling(metadata, format);
     return std::make_unique<ArrayWriter>(path, header, metadata, options);
 }
 

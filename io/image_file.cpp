@@ -118,6 +118,14 @@ void require_chosen_image(const ImageMetadata& metadata, const std::string& path
 
 }  // namespace
 
+void refuse_scaling(const ImageMetadata& metadata, const std::string& format) {
+    if (metadata.scaling)
+        throw InvalidArgument(
+            message(format,
+                    " cannot say what its values stand for; write TIFF or HDF5, or values that are "
+                    "not scaled"));
+}
+
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
     if (is_file_stack(path, options))
         return open_file_stack(find_file_stack(path, options), options);

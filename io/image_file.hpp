@@ -47,6 +47,9 @@ class CONVOLUME_API FileWriter : public ImageWriter {
     std::atomic<index_t> samples_{0};  ///< number of samples written so far
 };
 
+/// Throws InvalidArgument if values are scaled, for a format that cannot say so.
+CONVOLUME_API void refuse_scaling(const ImageMetadata& metadata, const std::string& format);
+
 /// Tells whether `path` ends with a name and `extension`, such as ".npy", in letters of any case.
 bool has_extension(const std::string& path, std::string_view extension);
 

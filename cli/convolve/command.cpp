@@ -173,7 +173,7 @@ class ConvolveSteps : public ImageSteps {
                 console, ready.file,
                 message(", sum ", format_number(sum, 9), ", ", normalization_words(normalization)));
             report_shift(console, ready.file);
-            warn_of_input(console, ready.file.path, ready.file.metadata);
+            console.warnings(input_warnings(ready.file.path, ready.file.metadata));
             kernel["sum"] = sum;
             kernel["normalize"] = to_string(normalization);
             plan = tell_plan_of(*ready.solver, console, request_.run);

@@ -184,7 +184,7 @@ void DeconvolveSteps::tell_plan(const Facts& facts) const {
     ImageSteps::tell_plan(facts);
     const Console& console = facts.console;
     if (initial_image_reader_)
-        warn_of_input(console, request_.start, initial_image_reader_->metadata());
+        console.warnings(input_warnings(request_.start, initial_image_reader_->metadata()));
     facts.json["method"] = method_json(options_);
     kernels_.tell_each(facts, [&](const Kernels::Ready& psf, auto& kernel, auto& plan) {
         const Deconvolver& deconvolver = *psf.solver;
@@ -194,7 +194,7 @@ void DeconvolveSteps::tell_plan(const Facts& facts) const {
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
         report_depths(console, psf.file);
         if (negative > 0) console.warning(negative_samples_warning(negative));
-        warn_of_input(console, psf.file.path, psf.file.metadata);
+        console.warnings(input_warnings(psf.file.path, psf.file.metadata));
         console.fact("method", method_text(options_));
         report_plan(console, request_.run, deconvolver.plan().to_string(),
                     line_of_plan(deconvolver.plan()));

@@ -156,7 +156,7 @@ class DiffSteps : public RunSteps {
         for (const auto& [path, image] :
              {std::pair(&request_.first, &a_), {&request_.second, &b_}}) {
             console.fact("image", message(*path, ": ", one_line(*image)));
-            warn_of_notes(console, *path, *image);
+            console.warnings(note_warnings(*path, *image));
             if (image->scaling)
                 console.fact("values",
                              message(scaling_text(*image->scaling), ", which is applied"));

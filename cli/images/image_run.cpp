@@ -119,7 +119,7 @@ void FileQueue::report_plan(const ListedFile& file, const ImageSteps& steps,
     print([&] {
         if (reported_.empty()) warn_of_idle_gpu(console_, engines);
         if (!reported_.insert(file.solver_keys).second)
-            return warn_of_input(console_, file.image, steps.input_metadata());
+            return console_.warnings(input_warnings(file.image, steps.input_metadata()));
         index_t alike = 0;
         for (const std::size_t i : list_.order)
             if (list_.files[i].solver_keys == file.solver_keys) ++alike;

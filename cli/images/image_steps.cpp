@@ -29,9 +29,9 @@ void ImageSteps::commit() {
 void ImageSteps::tell_plan(const Facts& facts) const {
     facts.console.fact(label_, message(files_.image, ": ", one_line(input_metadata_)));
     if (handles_scaling_)
-        warn_of_notes(facts.console, files_.image, input_metadata_);
+        facts.console.warnings(note_warnings(files_.image, input_metadata_));
     else
-        warn_of_input(facts.console, files_.image, input_metadata_);
+        facts.console.warnings(input_warnings(files_.image, input_metadata_));
     facts.json["input"] = to_json(files_.image, input_metadata_);
 }
 

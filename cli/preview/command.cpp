@@ -126,7 +126,7 @@ PreviewStack load(const Console& console, const std::string& title, const std::s
                   const PreviewRequest& request) {
     const auto reader = io::open_image(path, {.stack = request.stack});
     const io::ImageMetadata& metadata = reader->metadata();
-    warn_of_notes(console, path, metadata);
+    console.warnings(note_warnings(path, metadata));
     const std::vector<ChosenChannel> chosen = chosen_channels(metadata, path, request);
     check_number("--frame", request.frame, metadata.frames, path);
     if (request.plane) check_number("--slice", *request.plane, metadata.shape.z, path);

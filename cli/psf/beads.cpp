@@ -153,7 +153,7 @@ class BeadPsfSteps : public RunSteps {
         const Console& console = facts.console;
         Json& json = facts.json;
         console.fact("image", message(request_.beads, ": ", one_line(input_metadata_)));
-        warn_of_input(console, request_.beads, input_metadata_);
+        console.warnings(input_warnings(request_.beads, input_metadata_));
         report_optics(console, optics_, request_.beads);
         if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
         json["input"] = to_json(request_.beads, input_metadata_);

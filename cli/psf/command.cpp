@@ -161,7 +161,7 @@ class PsfSteps : public RunSteps {
     /// The side file has the same JSON.
     void tell_plan(const Facts& facts) const override {
         const Console& console = facts.console;
-        if (like_metadata_) warn_of_notes(console, request_.like, *like_metadata_);
+        if (like_metadata_) console.warnings(note_warnings(request_.like, *like_metadata_));
         report_optics(console, optics_, request_.like);
         if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
         report_psf(console, options_);

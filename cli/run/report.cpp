@@ -50,24 +50,6 @@ nlohmann::ordered_json versioned_json() {
     return {{"convolume", version}};
 }
 
-void warn_of_notes(const Console& console, const std::string& path,
-                   const io::ImageMetadata& image) {
-    for (const std::string& note : image.notes) console.warning(message("\"", path, "\": ", note));
-}
-
-void warn_of_input(const Console& console, const std::string& path,
-                   const io::ImageMetadata& image) {
-    warn_of_notes(console, path, image);
-    if (image.scaling)
-        console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
-                                "), but they are read as stored, without that"));
-}
-
-std::string scaling_text(const io::ValueScaling& scaling) {
-    return message("value = stored * ", format_number(scaling.scale),
-                   scaling.offset != 0 ? " + " + format_number(scaling.offset) : std::string());
-}
-
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,
                  const std::string& line) {
     if (options.dry_run || console.verbose())

@@ -12,6 +12,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
+#include "operations/warnings/inputs.hpp"
 
 namespace convolume::cli {
 
@@ -33,15 +34,6 @@ nlohmann::ordered_json finite_or_null(double value);
 
 /// Returns the object with which every --json begins: convolume's version.
 nlohmann::ordered_json versioned_json();
-
-/// Warns of everything that reading a file assumed or left out.
-void warn_of_notes(const Console& console, const std::string& path, const io::ImageMetadata& image);
-
-/// Calls warn_of_notes(), and warns of the scaling of values, which is not applied to inputs.
-void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
-
-/// Returns a text such as "value = stored * 0.01 + 3".
-std::string scaling_text(const io::ValueScaling& scaling);
 
 /// Prints `all`, the whole plan, in a dry run and with -v, else `line`.
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,

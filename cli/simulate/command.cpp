@@ -300,7 +300,7 @@ class SimulateSteps : public ImageSteps {
             report_shift(console, ready.file);
             if (const index_t negative = ready.file.negative_samples; negative > 0)
                 console.warning(negative_samples_warning(negative));
-            warn_of_input(console, ready.file.path, ready.file.metadata);
+            console.warnings(input_warnings(ready.file.path, ready.file.metadata));
             plan = tell_plan_of(*ready.solver, console, request_.run);
         });
         const bool in_file = light_.place == ScratchImage::Place::file;

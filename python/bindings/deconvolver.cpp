@@ -330,6 +330,12 @@ void bind_deconvolver(nb::module_& module) {
         [](std::string_view method) { return has_likelihood(parse_deconvolve_method(method)); },
         "Returns whether a method has a likelihood of photons.", "method"_a);
     module.def(
+        "uses_option",
+        [](std::string_view method, std::string_view option) {
+            return uses_option(parse_deconvolve_method(method), option);
+        },
+        "Returns whether a method uses an option.", "method"_a, "option"_a);
+    module.def(
         "require_option",
         [](std::string_view method, std::string_view keyword) {
             std::string_view name = keyword;

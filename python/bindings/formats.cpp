@@ -239,6 +239,9 @@ std::vector<io::ImageFormat> formats_released() {
 }  // namespace
 
 void bind_formats(nb::module_& module) {
+    module.def("refuse_scaling", &io::refuse_scaling,
+               "Raises InvalidArgument if values are scaled, for a format that cannot say so.",
+               "metadata"_a, "format"_a);
     module.def("register_format", &register_format,
                R"(Adds a format of image files, or replaces the one of that name.
 

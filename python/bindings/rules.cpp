@@ -9,6 +9,7 @@
 #include "bindings/bindings.hpp"
 #include "operations/channels/channel_kernels.hpp"
 #include "operations/files/outputs.hpp"
+#include "operations/warnings/inputs.hpp"
 #include "operations/warnings/samples.hpp"
 
 namespace convolume::python {
@@ -41,6 +42,9 @@ void bind_channels(nb::module_& module) {
 }
 
 void bind_warnings(nb::module_& module) {
+    module.def("input_warnings", &input_warnings,
+               "Returns sentences on what reading an image assumed or left out.", "name"_a,
+               "image"_a);
     module.def(
         "changed_samples_warnings",
         [](const std::string& type, index_t low, index_t high, index_t nonfinite,

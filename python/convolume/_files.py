@@ -5,7 +5,7 @@ import functools
 import os
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, NoReturn, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from . import _core
 from ._argument_types import given_flag, names_wrong_types
@@ -90,18 +90,8 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
 
 def warn_of_notes(image: Image, name: str) -> None:
     """Issues a warning for each note of an image, and one if its file scales the samples."""
-    for note in image.notes:
-        warn(f'"{name}": {note}')
-    if image.scaling is not None:
-        scale, offset = image.scaling
-        text = f"value = stored * {scale:g}" + (f" + {offset:g}" if offset else "")
-        warn(f'"{name}" scales its values ({text}), but they are read as stored, without that')
-
-
-def refuse_scaled_zarr() -> NoReturn:
-    """Raises InvalidArgument, as OME-Zarr has no place for the scale of values."""
-    raise InvalidArgument("OME-Zarr cannot say what its values stand for; write TIFF or HDF5, or values that are not "
-                          "scaled")
+    for sentence in _core.input_warnings(name, image._metadata):
+        warn(sentence)
 
 
 def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, level: int | None = None,
@@ -202,8 +192,7 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     metadata = _metadata_for(source, like, options)
     compression, overwrite = options.get("compression"), given_flag(options.get("overwrite", False), "overwrite")
     if is_zarr(name):
-        if source.scaling is not None:
-            refuse_scaled_zarr()
+        _core.refuse_scaling(source._metadata, "OME-Zarr")
         if source._array is None and Location.of(name).local_path is None:  # an old image is removed before the writing
             refuse_input_as_output(name, [source._name])
         layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),

@@ -21,6 +21,7 @@ from ._deconvolve_options import DeconvolverKeywords
 from ._errors import BadData, InvalidArgument, without_warnings
 from ._operation import BlockResult, Operation, PlanCache, hash_of, plain_values
 from ._options import ImageNan, Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
+from ._problem import natural_type
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -40,10 +41,6 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
     return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
 
 
-_WEIGHTS = {"rl-tv": "tv_weight", "map": "roughness"}
-"""The weight of the penalty of methods that have one, also in reports."""
-
-
 def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns options of a deconvolution of blocks, which do not depend on what a block shows."""
     for name in _NOT_SEARCHED.keys() & options.keys():
@@ -55,8 +52,8 @@ def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def weights_to_find(options: Mapping[str, Any]) -> list[str]:
     """Returns which weights of a method's penalty are to be found once, for all blocks."""
-    name = _WEIGHTS.get(options.get("method", "rl"))
-    return [name] if name is not None and options.get(name, "auto") in ("auto", None) else []
+    return [name for name in ("tv_weight", "roughness")
+            if _core.uses_option(options.get("method", "rl"), name) and options.get(name, "auto") in ("auto", None)]
 
 
 def options_of_a_sample(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,9 +97,8 @@ class Convolution(Operation):
         self.image_type = readable(np.empty(0, image_type), "the image").dtype
         double = is_double(self.image_type, self.kernel.dtype)
         complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
-        natural = {(False, False): "float32", (True, False): "float64",
-                   (False, True): "complex64", (True, True): "complex128"}[double, complex_data]
-        self.dtype = result_type(options.get("dtype"), natural)
+        natural = natural_type("float64" if double else "float32", complex_data)
+        self.dtype = result_type(options.get("dtype"), natural.name)
         self.nan = _checked_policy(nan, self.name, get_args(ImageNan))
         self.options: dict[str, Any] = {"normalize": options.get("normalize"), "nan": nan}
         self.origin = origin if isinstance(origin, str) else whole_numbers(origin, "origin")

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _core
 from ._errors import InvalidArgument, Unavailable
-from ._files import axes_of, open_quietly, refuse_scaled_zarr, save
+from ._files import axes_of, open_quietly, save
 from ._image import Image
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import ZarrReader, open_zarr
@@ -41,8 +41,7 @@ def _open(path: str, options: Mapping[str, Any]) -> ZarrReader:
 
 
 def _create(path: str, metadata: Any, options: Mapping[str, Any]) -> ZarrWriter:
-    if metadata.scaling is not None:
-        refuse_scaled_zarr()
+    _core.refuse_scaling(metadata, "OME-Zarr")
     compression = options["compression"]
     if compression not in _COMPRESSIONS:
         raise InvalidArgument(f"OME-Zarr is compressed by zstd or deflate, not {compression}; choose one of these")
