@@ -109,7 +109,9 @@ Json psf_parameters(const PsfOptions& options) {
 }
 
 bool needs_parameter(const Json& parameters, std::string_view key) {
-    return key != "wavelength_um" || parameters.value("modality", Json()) != "two-photon";
+    const auto modality = parameters.find("modality");
+    return key != "wavelength_um" || modality == parameters.end() || !modality->is_string() ||
+           needs_wavelength(modality->get<std::string>());
 }
 
 PsfOptions psf_options_of(Json parameters, const std::string& source) {
@@ -117,19 +119,17 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
         if (!parameters.contains(key) && needs_parameter(parameters, key))
             throw BadData(message(source, " has no \"", key, "\", which every PSF needs; add it"));
     PsfOptions options;
-    Objective& lens = options.objective;
+    std::vector<std::string> given;
     KeyReader reader(std::move(parameters), source);
     for_each_option<PsfOptions>([&](const auto& field) {
         const std::string_view key = field.text.name;
         if (key == "threads") return;
-        if (const auto value = reader.value_of(field)) field.set(options, *value);
-        if (key == "ni") {
-            lens.ni0 = lens.ni;
-            lens.ns = sample_index_for(lens.ni);
-        }
-        if (key == "ng") lens.ng0 = lens.ng;
-        if (key == "tg_um") lens.tg0_um = lens.tg_um;
+        const auto value = reader.value_of(field);
+        if (!value) return;
+        field.set(options, *value);
+        given.emplace_back(key);
     });
+    complete_objective(options, given);
     reader.check_all_read();
     return options;
 }

@@ -92,7 +92,7 @@ std::string sentence_of(const std::exception& error, const HasOption& has_option
         text = message("the system refused a thread; close other programs",
                        has_option("--threads") ? " or set --threads" : "");
     else if (exit_code_of(error) == ExitCode::internal && !is_a<FilesFailed>(error))
-        text = "internal error, please report it with the command you ran: " + text;
+        text = internal_error + text;
     else if (const auto* const known = dynamic_cast<const Error*>(&error))
         text = with_options(*known, has_option);
     return in_one_line(std::move(text));

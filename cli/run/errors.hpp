@@ -57,6 +57,10 @@ bool is_a(const std::exception& error) {
     return dynamic_cast<const T*>(&error) != nullptr;
 }
 
+/// Begin of the sentence on an error that no user causes.
+inline constexpr const char* internal_error =
+    "internal error, please report it with the command you ran: ";
+
 ExitCode exit_code_of(const std::exception& error);
 
 /// Function that returns true if the subcommand has the option of that name, such as "--device".

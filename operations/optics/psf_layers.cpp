@@ -29,4 +29,19 @@ void refuse_unused_layers(PsfModel model, const std::vector<std::string>& given)
                                            OptionName{"model"}, " gibson-lanni or vectorial"));
 }
 
+void complete_objective(PsfOptions& options, const std::vector<std::string>& given) {
+    Objective& lens = options.objective;
+    const auto is_open = [&](std::string_view name) {
+        return std::find(given.begin(), given.end(), name) == given.end();
+    };
+    if (is_open("ni0")) lens.ni0 = lens.ni;
+    if (is_open("ns")) lens.ns = sample_index_for(lens.ni);
+    if (is_open("ng0")) lens.ng0 = lens.ng;
+    if (is_open("tg0_um")) lens.tg0_um = lens.tg_um;
+}
+
+bool needs_wavelength(std::string_view modality) {
+    return modality != to_string(Modality::two_photon);
+}
+
 }  // namespace convolume

@@ -18,4 +18,11 @@ bool is_layer(std::string_view parameter);
 /// model has none. They are those that the caller gives, not defaults, and not those of files.
 void refuse_unused_layers(PsfModel model, const std::vector<std::string>& given);
 
+/// Sets values by design that are not `given`, as named in the table of PsfOptions, to the actual
+/// ones, and the index of the sample to that which suits the immersion.
+void complete_objective(PsfOptions& options, const std::vector<std::string>& given);
+
+/// Returns whether PSFs of a modality depend on the wavelength of emission.
+bool needs_wavelength(std::string_view modality);
+
 }  // namespace convolume

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string_view.h>
+
 #include <algorithm>
 
 #include "bindings/arrays.hpp"
@@ -44,6 +46,16 @@ MicroscopeParameters microscope_of(const nb::dict& keywords) {
     return parameters;
 }
 
+/// Returns the names of the options of PSFs that have these keywords.
+std::vector<std::string> names_of_keywords(const std::vector<std::string>& keywords) {
+    std::vector<std::string> names;
+    for_each_option<PsfOptions>([&](const auto& field) {
+        if (std::count(keywords.begin(), keywords.end(), field.text.keyword()) > 0)
+            names.emplace_back(field.text.name);
+    });
+    return names;
+}
+
 /// Binds the rules by which a PSF suits an image.
 void bind_image_optics(nb::module_& module) {
     module.def(
@@ -62,15 +74,20 @@ void bind_image_optics(nb::module_& module) {
         "and "
         "sentences on doubtful assumptions.",
         "image"_a, "channel"_a, "given"_a);
+    module.def("needs_wavelength", &needs_wavelength,
+               "Returns whether PSFs of a modality depend on the wavelength of emission.",
+               "modality"_a);
+    module.def(
+        "complete_objective",
+        [](PsfOptions& options, const std::vector<std::string>& keywords) {
+            complete_objective(options, names_of_keywords(keywords));
+        },
+        "Sets values by design that the caller does not give to the actual ones.", "options"_a,
+        "keywords"_a);
     module.def(
         "refuse_unused_layers",
         [](const PsfOptions& options, const std::vector<std::string>& keywords) {
-            std::vector<std::string> given;
-            for_each_option<PsfOptions>([&](const auto& field) {
-                if (std::count(keywords.begin(), keywords.end(), field.text.keyword()) > 0)
-                    given.emplace_back(field.text.name);
-            });
-            refuse_unused_layers(options.model, given);
+            refuse_unused_layers(options.model, names_of_keywords(keywords));
         },
         "Refuses parameters of layers that the caller gives for a model without layers.",
         nb::arg("options"), nb::arg("keywords"));

@@ -28,6 +28,15 @@ void bind_channels(nb::module_& module) {
         "Returns channels and paths that the values of an option name; \"\" is no channel.",
         "option"_a, "texts"_a);
     module.def(
+        "find_channel",
+        [](const std::string& option, const std::string& text, const io::ImageMetadata& metadata) {
+            std::vector<std::string> notes;
+            const index_t number = find_channel(option, text, channels_of(metadata), notes);
+            return std::pair{number, notes};
+        },
+        "Returns the number of the channel that a text names, and what is doubtful.", "option"_a,
+        "text"_a, "metadata"_a);
+    module.def(
         "kernels_of_channels",
         [](const std::string& option, const std::string& image, std::vector<std::string> named,
            const io::ImageMetadata& metadata) {

@@ -12,6 +12,7 @@
 
 #include "bindings/bindings.hpp"
 #include "cli/app.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
@@ -37,8 +38,32 @@ void bind_command(nb::module_& module) {
             if (scope.stop_requested()) throw Cancelled("the command was stopped as requested");
         },
         "Raises Cancelled if the user stopped the command that runs in this thread.");
+    module.attr("internal_error") = cli::internal_error;
+    const std::pair<const char*, cli::ExitCode> codes[] = {
+        {"BlocksFailed", cli::ExitCode::some_files_failed},
+        {"InvalidArgument", cli::ExitCode::usage},
+        {"OutOfMemory", cli::ExitCode::out_of_memory},
+        {"MemoryError", cli::ExitCode::out_of_memory},
+        {"Unavailable", cli::ExitCode::unavailable},
+        {"OutputExists", cli::ExitCode::output_exists},
+        {"BadData", cli::ExitCode::bad_data},
+        {"InputNotFound", cli::ExitCode::no_input},
+        {"CannotCreate", cli::ExitCode::cannot_create},
+        {"OSError", cli::ExitCode::io_error},
+        {"Cancelled", cli::ExitCode::interrupted},
+        {"KeyboardInterrupt", cli::ExitCode::interrupted},
+        {"Exception", cli::ExitCode::internal}};
+    nb::dict of_errors;
+    for (const auto& [name, code] : codes) of_errors[name] = static_cast<int>(code);
+    module.attr("exit_codes") = of_errors;
     module.def("parse_process", &cli::parse_process,
                "Returns the words of each option of `convolume process`, by its name.", "words"_a);
+    module.def(
+        "parse_length_um",
+        [](const std::string& name, const std::string& text) {
+            return cli::parse_length_um(name, text);
+        },
+        "Returns a length in µm of a text with its unit.", "name"_a, "text"_a);
     module.def(
         "parse_lengths_um",
         [](const std::string& option, const std::string& text) {

@@ -76,7 +76,7 @@ def refuse_nonfinite(values: np.ndarray, bad: np.ndarray, what: str) -> None:
     """Raises BadData, which names the first sample, if one is not finite. `bad` tells for each sample whether it is."""
     if bad.any():
         place = tuple(int(one) for one in np.unravel_index(int(bad.argmax()), bad.shape))
-        raise BadData(f"{what} holds {values[place]} at {place}: replace it by a finite number")
+        raise BadData(f"{what} holds {values[place]} at {place}: give a finite number in its place")
 
 
 def _without_mask(array: Any, what: str) -> np.ndarray:

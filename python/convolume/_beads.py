@@ -221,7 +221,7 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)
 
 
-_REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, spacing=None)
+_REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, spacing=None)
 
 
 @with_keywords(RefineKeywords, _REFINE, takes_others=True)

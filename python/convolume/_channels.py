@@ -170,8 +170,6 @@ class Channelizer(_Bank):
         axis = _axis(self._arguments, samples.ndim, "signals")
         batch = samples.shape[:axis] + samples.shape[axis + 1:]
         flat = np.moveaxis(samples, axis, -1).reshape(int(np.prod(batch, dtype=np.int64)), samples.shape[axis])
-        if flat.shape[1] % self._numbers:
-            raise InvalidArgument(f"{flat.shape[1]} numbers are no pairs of real and imaginary parts")
         return flat, axis, batch
 
     def _shaped(self, frames: np.ndarray, axis: int, batch: tuple[int, ...]) -> np.ndarray:

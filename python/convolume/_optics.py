@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Point spread functions, synthetic specimens, and the camera. Lengths are in µm, axes z, y, x."""
 
-import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
@@ -40,10 +39,10 @@ class MicroscopeKeywords(TypedDict, total=False):
     disc_magnification: float | None
     ni0: float | None
     ng: float
-    ng0: float
+    ng0: float | None
     ti0: Length
     tg: Length
-    tg0: Length
+    tg0: Length | None
 
 
 class PsfKeywords(MicroscopeKeywords, total=False):
@@ -87,7 +86,7 @@ class CameraKeywords(TypedDict, total=False):
 
 
 _LENGTHS = frozenset(one["keyword"] for one in _core.describe_options("PsfOptions") if one["unit"] == "µm")
-_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ns=None)
+_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None)
 _SCAN = ("scan_angle", "scan_axis", "scan_opposite")
 
 
@@ -101,15 +100,7 @@ def voxel_um(name: str, spacing: Sequence[Length]) -> tuple[float, float, float]
 
 def length_um(name: str, length: Any) -> Any:
     """Returns a length in µm. It may be a text with a unit, such as "520nm"; `name` names it in errors."""
-    if not isinstance(length, str):
-        return length
-    number, unit = re.fullmatch(r"\s*([-+.\deE]*\d[.]?)?\s*(.*?)\s*", length).groups()  # type: ignore[union-attr]
-    scale = _core.micrometers_per(unit) if number and unit else None
-    try:
-        return float(number) * scale  # type: ignore[operator]
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"{name} is a number in µm, or a text with a unit such as '520nm', not "
-                              f"'{length}'") from None
+    return _core.parse_length_um(name, length) if isinstance(length, str) else length
 
 
 def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape: Sequence[int] | Literal["auto"],
@@ -123,18 +114,16 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
                               "ng, ng0, ni0, tg, tg0, ti0")
     own = {name: length_um(name, value) if name in _LENGTHS else value
            for name, value in options.items() if name in _MICROSCOPE or name in _SCAN}
-    if own.get("ni0") is None:
-        own["ni0"] = own.get("ni", _MICROSCOPE["ni"])
-    if own.get("ns") is None:
-        own["ns"] = _core.sample_index_for(own.get("ni", _MICROSCOPE["ni"]))
-    elif isinstance(own["ns"], str):
+    if isinstance(own.get("ns"), str):
         own["ns"] = _core.index_of_mountant(own["ns"])
+    own = {name: value for name, value in own.items() if value is not None}
     if isinstance(shape, str) and shape != "auto":
         raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
     made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength),
                             spacing=voxel_um("spacing", spacing),
                             shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
                             workers=options.get("workers") or 0, **own)
+    _core.complete_objective(made, list(own))
     _core.refuse_unused_layers(made, [name for name, value in options.items() if value is not None])
     if isinstance(shape, str):
         made.shape = _core.automatic_psf_size(made, None if image_shape is None else tuple(image_shape))
@@ -142,11 +131,9 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
 
 
 def _channel_number(image: Image, channel: int | str) -> int:
-    names, count = image.channel_names, image._metadata.channels
-    number = names.index(channel) if isinstance(channel, str) and channel in names else channel
-    if isinstance(number, str) or not 0 <= number < count:
-        raise InvalidArgument(f"the image has no channel {channel!r}: give a number below {count}, or a name of "
-                              f"{names}")
+    number, notes = _core.find_channel("channel", str(channel), image._metadata)
+    for note in notes:
+        warn(note)
     return int(number)
 
 
@@ -161,7 +148,8 @@ def _with_optics_of(image: Image, channel: int | str, options: Mapping[str, Any]
     return {"spacing": voxel, **found, **given}
 
 
-@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, ns=None, shape="auto"), takes_others=True)
+@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None, shape="auto"),
+               takes_others=True)
 def make_psf(*, na: float | None = None, wavelength: Length | None = None, spacing: Sequence[Length] | None = None,
              like: Image | Path | None = None, channel: int | str = 0, **options: Unpack[PsfKeywords]) -> Image:
     """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.
@@ -206,9 +194,10 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
         Magnification between sample and disc; 1 by default.
     ni0, ng, ng0 : float
         Refractive indices in the model of Gibson and Lanni: of the immersion medium by design (None takes `ni`), of the
-        cover glass, and of the cover glass by design.
+        cover glass, and of the cover glass by design (None takes `ng`).
     ti0, tg, tg0 : float
-        Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the cover glass by design.
+        Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the cover glass by design (None
+        takes `tg`).
     scan_angle : float, optional
         For a stage scan, as of :func:`deskew`: the angle in degrees between light sheet and cover glass. The PSF then
         has the skewed voxels of the scan, and z of `spacing` is the step of the stage.
@@ -245,14 +234,13 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
         if not isinstance(like, Image):
             raise InvalidArgument("like is an image with metadata, such as convolume.open() returns, or a path")
         all_options = _with_optics_of(like, channel, all_options)
-        if all_options.get("modality") == "two-photon":  # which no wavelength of emission changes
-            all_options.setdefault("wavelength", _core.PsfOptions().wavelength)
+    if all_options.get("wavelength") is None and not _core.needs_wavelength(all_options.get("modality") or ""):
+        all_options["wavelength"] = _core.PsfOptions().wavelength
     required = {name: all_options.pop(name, None) for name in ("na", "wavelength", "spacing")}
     for name, value in required.items():
-        if value is None and like is None:
-            raise WrongType(f"{name} is missing: give it, or an image whose metadata has it, by like=…")
         if value is None:
-            raise InvalidArgument(f"the image does not say its {name}, which a PSF needs: give {name}")
+            kind = WrongType if like is None else InvalidArgument
+            raise kind(f"{name} is missing: give it, or an image whose metadata has it, by like=…")
     made = psf_options(required["na"], required["wavelength"], required["spacing"], all_options.get("shape", "auto"),
                        all_options, PsfKeywords, None if like is None else like._metadata.shape)
     with progress_bar(options.get("progress")) as report:

@@ -49,7 +49,8 @@ class FittedPsf:
     error: float
 
 
-@with_keywords(FitKeywords, defaults_of(FitKeywords, "PsfOptions", ni0=None, ns=None, shape="auto", spacing=None,
+@with_keywords(FitKeywords, defaults_of(FitKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None, shape="auto",
+                                          spacing=None,
                                         saturation=None), takes_others=True)
 def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitKeywords]) -> FittedPsf:
     """Finds the optics with which a deconvolution predicts a recording of an unknown specimen best.

@@ -188,7 +188,7 @@ class Fusion(Operation):
         found: dict[str, Any] = {"views": levels}
         if not samples.parts:
             raise InvalidArgument("no view shows the part of the result where the first one is brightest: check the "
-                                  "transforms, whose direction may be the other one, and the masks")
+                                  "directions of the transforms, and the masks")
         weights = weights_to_find(self.options)
         if self._ends_by_itself() or None in levels or weights:
             reports = self._fused(samples, options)[0].reports

@@ -15,25 +15,14 @@ from typing import Any, TextIO
 
 from . import _core
 from ._errors import (
-    BadData,
     Cancelled,
-    CannotCreate,
     ConvolumeWarning,
-    InputNotFound,
     InvalidArgument,
-    OutOfMemory,
-    OutputExists,
-    Unavailable,
 )
 from ._process import RunKeywords, run_process, settings_of
 from ._process_plan import plan_process
-from ._process_report import BlocksFailed, ProcessReport, process_status
+from ._process_report import ProcessReport, process_status
 from ._view_files import take_views
-
-_EXIT_CODES: list[tuple[type[BaseException], int]] = [
-    (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
-    (OutputExists, 5), (BadData, 65), (InputNotFound, 66), (CannotCreate, 73), (OSError, 74), (Cancelled, 130),
-    (KeyboardInterrupt, 130)]
 
 
 def _extents(text: str) -> tuple[int, ...]:
@@ -203,12 +192,13 @@ def ends_as_by_control_c() -> Generator[None]:
 
 def report_error(error: BaseException, interrupted: str) -> int:
     """Prints an error as one sentence, or `interrupted` if it is an interruption; returns the exit code."""
-    code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
+    kind = next(kind for kind in type(error).__mro__ if kind.__name__ in _core.exit_codes)
+    code = int(_core.exit_codes[kind.__name__])
     text = " ".join(str(error).split())
-    if code == 130:
+    if kind in (Cancelled, KeyboardInterrupt):
         text = interrupted
-    elif code == 70:
-        text = f"internal error, please report it with the command you ran: {type(error).__name__}: {text}"
+    elif kind is Exception:
+        text = f"{_core.internal_error}{type(error).__name__}: {text}"
     print(f"convolume: error: {text}", file=sys.stderr)
     return code
 
