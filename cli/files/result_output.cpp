@@ -155,10 +155,8 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
         type = name == "same" ? image : parse_pixel_type(name);
     }
     if (complex && !is_complex(type))
-        throw InvalidArgument(message("the result is complex since ",
-                                      is_complex(image) ? "the image" : "the kernel",
-                                      " is, and cannot be written as ", to_string(type),
-                                      "; choose --output-type complex64 or complex128"));
+        throw InvalidArgument(message("the result is complex and cannot be stored as ",
+                                      to_string(type), ": use complex64 or complex128"));
     return type;
 }
 

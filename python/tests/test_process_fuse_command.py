@@ -117,7 +117,7 @@ def test_transforms_to_a_common_space_keep_the_voxels_of_the_first_view(folder):
     (["--psf", "psf.tif", "--psf", "psf.tif"], 2, "--psf is given 3 times"),
     (["--light", "much"], 2, "--light is 'much'"), (["--transform-unit", "mm"], 2, "um or voxel, not 'mm'"),
     (["--background", "90", "--background", "100"], 2, "--background is given 2 times: give it once"),
-    (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "others without"),
+    (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "names the PSF of each view"),
     (["--view-updates", "serial"], 2, "simultaneous, sequential or efficient")])
 def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch):
     monkeypatch.chdir(folder)

@@ -118,7 +118,7 @@ def test_bad_blocks():
     with pytest.raises(convolume.BadData, match="without samples"):
         converter.finish()
     assert converter.push([1, 2, 3]).size == 0 and converter.finish().size == 3
-    with pytest.raises(convolume.InvalidArgument, match="without samples"):
+    with pytest.raises(convolume.BadData, match="without samples"):
         convolume.convert_rate([], 2)
     with pytest.raises(convolume.InvalidArgument, match="at least"):
         convolume.RateConverter(signals=0)
