@@ -7,9 +7,9 @@
 # --fix repairs the findings of format, python and spdx. tidy checks the files that changed since
 # --base: by default the commit where the branch left origin/main, or the last commit if nothing
 # changed since. paths checks that files named in comments and pages exist, types that no two types
-# share a name, rooms that folders include only what they may use, constants that Python does not
-# repeat those of C++, and commits the subjects and files of commits since the last tag. packages
-# checks recipes of packages, and that all files name the same version.
+# share a name, rooms that folders include only what they may use, constants that Python repeats
+# neither constants nor messages of C++, and commits the subjects and files of commits since the
+# last tag. packages checks recipes of packages, and that all files name the same version.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -92,7 +92,7 @@ check_rooms() {
 }
 
 check_constants() {
-    pypi python scripts/check_constants.py
+    pypi python scripts/check_constants.py && pypi python scripts/check_sentences.py
 }
 
 # Prints the files that commits of a new method, format or command should leave alone. They touch its
