@@ -16,40 +16,28 @@ WORDS = 6
 
 
 def clauses(text):
-    """Yields the clauses of a text that have enough words, with one space between words."""
-    for clause in re.split(r"[^\w\s'/-]", text):
-        words = re.findall(r"\S*\w\S*", clause)
-        if len(words) >= WORDS:
-            yield " ".join(words)
-
-
-def texts_of_cpp(source):
-    code = re.sub(r"(?m)^\s*//.*|\s//[^\"\n]*$", "", source)
-    return re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", code))
-
-
-def texts_of_python(source):
-    """Yields line and text of the strings of a module that are no docstrings."""
-    tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            yield node.lineno, node.value
+    """Returns the clauses of a text that have enough words, with one space around each word."""
+    found = [re.findall(r"\S*\w\S*", clause) for clause in re.split(r"[^\w\s'/-]", text)]
+    return [f" {' '.join(words)} " for words in found if len(words) >= WORDS]
 
 
 def main():
-    files = repository_files()
-    known = [(f" {clause} ", file) for file in files if file.endswith(CPP) and not file.startswith(NOT_PRODUCT)
-             for text in texts_of_cpp(Path(file).read_text(encoding="utf-8")) for clause in clauses(text)]
-    together = "\n".join(clause for clause, _ in known)
-    failures = 0
-    for file in files:
-        for line, text in texts_of_python(Path(file).read_text(encoding="utf-8")) if re.fullmatch(
-                r"python/convolume/\w+\.py", file) else ():
-            for clause in clauses(text):
-                if f" {clause} " in together:
-                    where = next(one for words, one in known if f" {clause} " in words)
-                    print(f'{file}:{line}: "{clause}" is also a message of {where}: have one of them')
+    is_read = re.compile(r"python/convolume/\w+\.py|.*\.(cpp|hpp|cu|cuh|h)").fullmatch
+    files = [(name, Path(name).read_text(encoding="utf-8")) for name in repository_files()
+             if is_read(name) and not name.startswith(NOT_PRODUCT)]
+    known, failures = {}, 0
+    for name, source in files:
+        code = re.sub(r'"\s*\n\s*"', "", re.sub(r"(?m)^\s*//.*|\s//[^\"\n]*$", "", source))
+        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code) if name.endswith(CPP) else ():
+            known |= dict.fromkeys(clauses(text), name)
+    for name, source in files:
+        tree = ast.parse("" if name.endswith(CPP) else source)
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+            for clause in clauses(node.value) if is_text else ():
+                if where := next((known[one] for one in known if clause in one), None):
+                    print(f'{name}:{node.lineno}: "{clause.strip()}" is also a message of {where}: have one of them')
                     failures += 1
     print(f"{len(known)} clauses of messages in C++, {failures} of them written again in Python")
     return 1 if failures else 0

@@ -10,7 +10,7 @@
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/execution.hpp"
-#include "operations/optics/bead_stacks.hpp"
+#include "operations/warnings/images.hpp"
 #include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {

@@ -8,7 +8,7 @@
 #include <stop_token>
 
 #include "cli/run/errors.hpp"
-#include "operations/warnings/samples.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

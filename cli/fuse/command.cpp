@@ -20,7 +20,7 @@
 #include "convolume/image_format.hpp"
 #include "convolume/missing_pixels.hpp"
 #include "convolume/view_deconvolver.hpp"
-#include "operations/optics/bead_stacks.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

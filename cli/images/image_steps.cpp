@@ -4,7 +4,7 @@
 #include "cli/picture/gray_png.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/quantity.hpp"
-#include "operations/warnings/samples.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

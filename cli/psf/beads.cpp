@@ -18,8 +18,9 @@
 #include "convolume/image_file.hpp"
 #include "core/report.hpp"
 #include "core/text.hpp"
-#include "operations/optics/bead_stacks.hpp"
+#include "operations/optics/image_optics.hpp"
 #include "operations/views/field_psfs.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

@@ -12,7 +12,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
-#include "operations/warnings/inputs.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

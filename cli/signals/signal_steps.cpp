@@ -9,7 +9,7 @@
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
-#include "operations/warnings/samples.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::cli {
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "convolume/missing_pixels.hpp"
 #include "operations/number_text.hpp"
 
 namespace convolume {
@@ -184,6 +185,36 @@ Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>
     const Shape3 stack = psf_size_for_image(options, *image, 0.5, context);
     const Shape3 plane = psf_size_for_image(options, {1, image->y, image->x}, most_light, context);
     return {stack.z, std::max(stack.y, plane.y), std::max(stack.x, plane.x)};
+}
+
+std::optional<double> bead_saturation(const ConstImageView& stack, PixelType recorded) {
+    const auto* const values = static_cast<const float*>(stack.data);
+    const float* const last = values + element_count(stack.shape);
+    if (values == last) return {};
+    const auto largest = static_cast<double>(*std::max_element(values, last));
+    return is_full_scale(largest, recorded) ? std::optional(largest) : std::nullopt;
+}
+
+Shape3 bead_psf_size(const std::optional<Shape3>& given, const std::optional<PsfOptions>& model,
+                     const Shape3& stack) {
+    if (given) return *given;
+    if (!model)
+        throw InvalidArgument(sentence("the size of the beads' PSF is not known; give ",
+                                       OptionName{"na"}, " and ", OptionName{"wavelength_um"},
+                                       ", from which it follows, or ", OptionName{"size"}));
+    const Objective& lens = model->objective;
+    const double wavelength = model->modality == Modality::two_photon
+                                  ? model->excitation_um.value_or(model->wavelength_um)
+                                  : model->wavelength_um;
+    const double across = 5 * 0.61 * wavelength / lens.na;
+    const double along = 4 * lens.ni * wavelength / (lens.na * lens.na);
+    Shape3 size;
+    for (int axis = 0; axis < 3; ++axis) {
+        const double half = std::ceil((axis == 0 ? along : across) / model->voxel[axis]);
+        const index_t most = std::max<index_t>(3, stack[axis] * 3 / 4 - 1) | 1;
+        size[axis] = std::min(2 * static_cast<index_t>(std::min(half, 1e6)) + 1, most);
+    }
+    return size;
 }
 
 }  // namespace convolume

@@ -69,4 +69,14 @@ std::optional<VoxelSize> psf_voxel_for(const io::ImageMetadata& image);
 Shape3 automatic_psf_size(const PsfOptions& options, const std::optional<Shape3>& image,
                           std::optional<double> share, const ExecutionContext& context);
 
+/// Returns the value from which beads count as saturated: the largest one of the stack (float32,
+/// contiguous), if it is the largest of the recorded type or of a camera.
+std::optional<double> bead_saturation(const ConstImageView& stack, PixelType recorded);
+
+/// Returns the size of a PSF that is measured from beads: the given one or, as far as the stack
+/// allows, five Airy radii of the model across and twice Rayleigh's distance along z, to either
+/// side. Throws InvalidArgument if neither size nor model is given.
+Shape3 bead_psf_size(const std::optional<Shape3>& given, const std::optional<PsfOptions>& model,
+                     const Shape3& stack);
+
 }  // namespace convolume

@@ -256,8 +256,6 @@ void bind_convolver(nb::module_& module) {
         .def_prop_ro(
             "natural_type",
             [](const PlannedConvolver& self) { return self.convolver().natural_output_type(); })
-        .def_prop_ro("kernel_sum",
-                     [](const PlannedConvolver& self) { return self.convolver().kernel_sum(); })
         .def_prop_ro(
             "plan_text",
             [](const PlannedConvolver& self) { return self.convolver().plan().to_string(); })
@@ -276,9 +274,6 @@ void bind_convolver(nb::module_& module) {
         },
         "Convolves a small image without a plan. Returns False if it is too large for that.",
         "image"_a, "kernel"_a, "options"_a, "out"_a);
-    module.def(
-        "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
-        "kernel"_a);
     module.def(
         "center_index",
         [](const Options& options, const ReadArray& kernel) {

@@ -13,9 +13,9 @@
 #include "convolume/psf.hpp"
 #include "convolume/psf_fit.hpp"
 #include "operations/kernel/voxel_sizes.hpp"
-#include "operations/optics/bead_stacks.hpp"
 #include "operations/optics/image_optics.hpp"
 #include "operations/optics/psf_layers.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::python {
 
@@ -129,8 +129,6 @@ void bind_psf(nb::module_& module) {
             return nb::make_tuple(to_numpy(std::move(psf.values)), psf.center_z_um, psf.captured);
         },
         "options"_a, "progress"_a = nb::none());
-    module.def("sample_index_for", &sample_index_for,
-               "Returns the index of the sample for that of an immersion medium.", "ni"_a);
     module.def(
         "index_of_mountant", [](const std::string& name) { return index_of_mountant(name); },
         "Returns the index of a mounting medium.", "name"_a);

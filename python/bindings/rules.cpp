@@ -9,8 +9,7 @@
 #include "bindings/bindings.hpp"
 #include "operations/channels/channel_kernels.hpp"
 #include "operations/files/outputs.hpp"
-#include "operations/warnings/inputs.hpp"
-#include "operations/warnings/samples.hpp"
+#include "operations/warnings/images.hpp"
 
 namespace convolume::python {
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -58,18 +59,10 @@ void bind_command(nb::module_& module) {
     module.attr("exit_codes") = of_errors;
     module.def("parse_process", &cli::parse_process,
                "Returns the words of each option of `convolume process`, by its name.", "words"_a);
-    module.def(
-        "parse_length_um",
-        [](const std::string& name, const std::string& text) {
-            return cli::parse_length_um(name, text);
-        },
-        "Returns a length in µm of a text with its unit.", "name"_a, "text"_a);
-    module.def(
-        "parse_lengths_um",
-        [](const std::string& option, const std::string& text) {
-            return cli::parse_lengths_um(option, text);
-        },
-        "Returns three lengths in µm of the value of an option.", "option"_a, "text"_a);
+    module.def("parse_length_um", &cli::parse_length_um,
+               "Returns a length in µm of a text with its unit.", "name"_a, "text"_a);
+    module.def("parse_lengths_um", &cli::parse_lengths_um,
+               "Returns three lengths in µm of the value of an option.", "option"_a, "text"_a);
 }
 
 }  // namespace convolume::python

@@ -102,9 +102,6 @@ void bind_view(nb::module_& module) {
 /// Binds the rules of files that say what is known of views.
 void bind_view_files(nb::module_& module) {
     using Numbers = std::array<double, 3>;
-    const auto size_of = [](const Numbers& edges) {
-        return VoxelSize{edges[0], edges[1], edges[2]};
-    };
     module.def(
         "check_view_counts",
         [](std::size_t views, std::size_t psfs, std::size_t lights, std::size_t transforms) {
@@ -114,22 +111,21 @@ void bind_view_files(nb::module_& module) {
         "lights"_a, "transforms"_a);
     module.def(
         "read_view_maps",
-        [size_of](const std::vector<std::string>& files, bool in_um, bool in_voxels,
-                  const std::vector<std::string>& names,
-                  const std::vector<std::optional<Numbers>>& voxels,
-                  const std::array<Numbers, 3>& first_to_result) {
+        [](const std::vector<std::string>& files, const std::string& unit,
+           const std::vector<std::string>& names,
+           const std::vector<const io::ImageMetadata*>& images,
+           const std::array<Numbers, 3>& first_to_result) {
             ViewTransforms views{files, TransformUnit::unknown, names, {}, {first_to_result, {}}};
-            if (in_um) views.unit = TransformUnit::um;
-            if (in_voxels) views.unit = TransformUnit::voxel;
-            for (const std::optional<Numbers>& one : voxels)
-                views.voxels.push_back(one ? std::optional(size_of(*one)) : std::nullopt);
+            if (unit == "um") views.unit = TransformUnit::um;
+            if (unit == "voxel") views.unit = TransformUnit::voxel;
+            for (const io::ImageMetadata* one : images) views.voxels.push_back(known_voxel(*one));
             nb::list maps;
             for (const VoxelMap& map : read_view_maps(views))
                 maps.append(nb::make_tuple(map.matrix, map.offset));
             return maps;
         },
         "Returns matrix and offset of the map from each view's voxels to those of the result.",
-        "files"_a, "in_um"_a, "in_voxels"_a, "names"_a, "voxels"_a, "first_to_result"_a);
+        "files"_a, "unit"_a, "names"_a, "images"_a, "first_to_result"_a);
     module.def(
         "cube_grid",
         [](const io::ImageMetadata& image, const std::string& name, double edge_um,

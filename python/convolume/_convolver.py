@@ -48,7 +48,7 @@ def convolve_batch(core: _core.Convolver, sources: np.ndarray, targets: np.ndarr
                         0 if nan == "missing" else done.nonfinite_inputs)
         return
     if batch and np.shares_memory(sources, targets):
-        raise InvalidArgument("the images of the batch share memory with their results: give out memory of its own")
+        raise InvalidArgument("the images of the batch and their results overlap: give out memory of its own")
     low = high = nonfinite = 0
     images = math.prod(batch)
     with progress_bar(progress) as report:

@@ -30,12 +30,11 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     _core.check_view_counts(count, len(psfs), len(lights), len(transforms))
     opening: dict[str, Any] = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
     images = [open_quietly(one, **opening) for one in sources]
-    voxels = [_voxel(image) for image in images]
     to_result = _take_grid(given, images[0])
     unit = given.pop("transform_unit", "")
     if unit not in ("", "um", "voxel"):
         raise InvalidArgument(f"--transform-unit is um or voxel, not '{unit}': choose one of these")
-    maps = _core.read_view_maps(transforms, unit == "um", unit == "voxel", sources, voxels, to_result)
+    maps = _core.read_view_maps(transforms, unit, sources, [image._metadata for image in images], to_result)
     origin, background = given.pop("origin", "middle"), given.pop("background", "auto")
     border = given.pop("border", 0)
     given["views"] = [
@@ -51,15 +50,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidArgument(f"--light is '{text}': give a number") from None
-
-
-def _voxel(image: Image) -> tuple[float, float, float] | None:
-    sizes = voxels_of(image) or {}
-    known = [sizes.get(axis) for axis in "ZYX"]
-    if None in known:
-        return None
-    z, y, x = (float(one) for one in known if one is not None)
-    return z, y, x
 
 
 def _transform(matrix: np.ndarray, has_grid: bool) -> np.ndarray | None:

@@ -138,7 +138,8 @@ def test_blocks_know_their_place_and_the_plan(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"angle": None}, "give angle and step"), ({"kernel": np.ones((3, 3, 3))}, "no kernel"), ({"halo": (1, 1, 1)}, "no halo"),
+    ({"angle": None}, "give angle and step"), ({"kernel": np.ones((3, 3, 3))}, "no kernel"),
+    ({"halo": (1, 1, 1)}, "no halo"),
     ({"nan": "zero"}, "no option 'nan'"), ({"axis": "z"}, 'y or x, not "z"'),
     ({"progress": True}, "no option 'progress'"),
     ({"fill": np.nan}, "uint16 does not have")])

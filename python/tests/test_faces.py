@@ -18,9 +18,10 @@ from convolume import _core
 COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="the command is not here")
 
-OTHER_FLAGS = {"dtype": "--output-type", "device": "--device", "spacing": "--voxel", "pixel": "--pixel", "opposite": "--opposite-scan", "rotate": "--rotate",
-               "inverse": "--inverse", "nan": "--nan", "saturation": "--saturation", "no_data": "--no-data",
-               "hot_pixels": "--hot-pixels", "kernel": "--psf", "axes": "--axes", "output_spacing": "--output-voxel"}
+OTHER_FLAGS = {"dtype": "--output-type", "device": "--device", "spacing": "--voxel", "pixel": "--pixel",
+               "opposite": "--opposite-scan", "rotate": "--rotate", "inverse": "--inverse", "nan": "--nan",
+               "saturation": "--saturation", "no_data": "--no-data", "hot_pixels": "--hot-pixels", "kernel": "--psf",
+               "axes": "--axes", "output_spacing": "--output-voxel"}
 EXIT_CODES = {convolume.BadData: 65, convolume.InputNotFound: 66, convolume.OutputExists: 5,
               convolume.InvalidArgument: 2}
 
@@ -209,7 +210,8 @@ DESKEWED = [
     ("scan.tif", {"step": "900nm"}), ("image.tif", {"inverse": True}), ("unknown.npy", {}),
     ("scan.tif", {"angle": 120}),
     ("complex.tif", {"step": "600nm"}), ("scan.tif", {"inverse": True, "rotate": True})]
-CASES = [*(("convolve", inputs, IN_CORE | options) for inputs, options in CONVOLVED), *(("deconvolve", *case) for case in DECONVOLVED),
+CASES = [*(("convolve", inputs, IN_CORE | options) for inputs, options in CONVOLVED),
+         *(("deconvolve", *case) for case in DECONVOLVED),
          *(("deskew", inputs, SCAN | options) for inputs, options in DESKEWED)]
 
 

@@ -187,7 +187,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_refused(2, "float32; choose", "--output-type", "float32")
     check_refused(2, "uint32; choose", "--output-type", "uint32")
     check_refused(2, "cannot be NaN", "--nan", "propagate")
-    check_refused(2, "NPY files cannot say", out="x.npy")
+    check_refused(2, "NPY cannot say", out="x.npy")
     if hdf5:
         check_refused(2, "compressed by deflate", "--compression", "lzw", out="x.h5")
     tifffile.imwrite("complex.tif", (image[0, :, 0] + 1j).astype("complex64"))
