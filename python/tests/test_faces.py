@@ -265,3 +265,15 @@ def test_signals_without_samples():
     with pytest.raises(convolume.BadData) as raised:
         convolume.signal.resample_poly(np.zeros(0, np.float32), 2, 1)
     assert done.returncode == 65 and done.stderr.decode() == f"convolume: error: {raised.value}\n"
+
+
+@pytest.mark.parametrize(("words", "keywords"), [
+    ("--wavelength 520nm", {"wavelength": "520nm"}), ("--wavelength 520nm --ng 1.6", {"wavelength": 0.52, "ng": 1.6}),
+    ("--wavelength 520nm --tg 150um --ni 1.4", {"wavelength": 0.52, "tg": "150um", "ni": 1.4}),
+    ("--wavelength 520nm --ng 1.6 --ng0 1.5", {"wavelength": 0.52, "ng": 1.6, "ng0": 1.5}),
+    ("--modality two-photon --excitation 900nm", {"modality": "two-photon", "excitation": "900nm"})])
+def test_psfs_of_the_command_and_of_python(words, keywords):
+    subprocess.run([COMMAND, "psf", "--na", "1.2", "--voxel", "200,100,100nm", "--size", "3,7,7", *words.split(), "-q",
+                    "--overwrite", "-o", "made.npy"], check=True)
+    made = convolume.make_psf(na=1.2, spacing=(0.2, 0.1, 0.1), shape=(3, 7, 7), **keywords)
+    assert np.load("made.npy").tobytes() == np.asarray(made).tobytes()
