@@ -91,11 +91,14 @@ index_t Buffer::rounded_bytes(index_t bytes) {
                     bytes >= mapped_from_bytes ? huge_page_bytes : static_cast<index_t>(alignment));
 }
 
-Buffer::Buffer(index_t bytes, const char* purpose) {
+Buffer::Buffer(index_t bytes, const char* purpose)
+    : Buffer(bytes, purpose, host_memory_resource.load()) {}
+
+Buffer::Buffer(index_t bytes, const char* purpose, std::pmr::memory_resource* resource) {
     if (bytes < 0) throw InternalError(message("a negative size for ", purpose));
     if (bytes == 0) return;
     bytes = rounded_bytes(bytes);
-    resource_ = host_memory_resource.load();
+    resource_ = resource;
     data_ = allocate_memory(bytes, resource_);
     if (!data_ && PlanCache::instance().clear()) data_ = allocate_memory(bytes, resource_);
     if (!data_)

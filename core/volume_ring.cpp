@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <vector>
 
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
@@ -14,19 +13,22 @@ namespace convolume {
 // Planes are numbered through all volumes. Those from the volume that was taken to the last one
 // that came are in the ring.
 struct VolumeRing::Impl : ImageSource {
-    Impl(const Shape3& volume, PixelType type, index_t volumes) : shape(volume) {
-        if (volumes < 1)
-            throw InvalidArgument(
-                message("a ring of ", volumes, " volumes holds nothing: give it one at least"));
-        for (index_t i = 0; i < volumes; ++i) ring.emplace_back(shape, type);
+    Impl(const Shape3& volume, PixelType type, index_t volumes) : shape(volume), count(volumes) {
+        if (volumes < 1 || element_count(volume) < 1)
+            throw InvalidArgument(message("a ring of ", volumes, " volumes of ", to_string(volume),
+                                          " holds nothing: give it one volume with samples at "
+                                          "least"));
+        samples = Volume({checked_multiply(volumes, shape.z), shape.y, shape.x}, type);
     }
 
-    Volume& volume_of(index_t plane) {
-        return ring[static_cast<std::size_t>(plane / shape.z) % ring.size()];
+    /// Returns the place of planes of one volume, from number `first` on.
+    Box3 place_of(index_t first, index_t planes) const {
+        const index_t z = first % (count * shape.z);
+        return {{z, 0, 0}, {z + planes, shape.y, shape.x}};
     }
     index_t room() const {
         if (is_ended) return 0;
-        return (std::max<index_t>(0, taken) + std::ssize(ring)) * shape.z - pushed;
+        return (std::max<index_t>(0, taken) + count) * shape.z - pushed;
     }
     /// Waits until plane `plane` has come. Returns false if it never will.
     bool wait_for(index_t plane) {
@@ -35,7 +37,7 @@ struct VolumeRing::Impl : ImageSource {
         return pushed > plane;
     }
 
-    StackFormat format() const override { return {shape, ring.front().type()}; }
+    StackFormat format() const override { return {shape, samples.type()}; }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
         if (element_count(box.shape()) == 0) return;
@@ -43,13 +45,16 @@ struct VolumeRing::Impl : ImageSource {
         if (!wait_for(first + box.end.z - 1))
             throw BadData(message("the recording ended in volume ", taken, " before plane ",
                                   box.end.z - 1, " of ", shape.z, " planes"));
-        convert_pixels(subview(std::as_const(volume_of(first)).view(), box), target);
+        const ConstImageView volume =
+            subview(std::as_const(samples).view(), place_of(first, shape.z));
+        convert_pixels(subview(volume, box), target);
     }
 
     const Shape3 shape;
+    const index_t count;  ///< number of volumes in the ring
     mutable std::mutex mutex;
     std::condition_variable changed;
-    std::vector<Volume> ring;
+    Volume samples;      ///< the volumes, one after another
     index_t pushed = 0;  ///< number of planes that have come
     index_t taken = -1;  ///< number of the volume that was taken; -1: none
     bool is_ended = false;
@@ -61,7 +66,7 @@ VolumeRing::VolumeRing(const Shape3& shape, PixelType type, index_t volumes)
 bool VolumeRing::push(const ConstImageView& planes) {
     Impl& impl = *impl_;
     const Shape3& shape = impl.shape;
-    const PixelType type = impl.ring.front().type();
+    const PixelType type = impl.samples.type();
     if (planes.shape.y != shape.y || planes.shape.x != shape.x || planes.type != type)
         throw InvalidArgument(message("planes of ", to_string(planes.shape), " and ",
                                       to_string(planes.type), " do not fit a ring of ",
@@ -75,8 +80,7 @@ bool VolumeRing::push(const ConstImageView& planes) {
         // Nobody reads planes that have not come, so that they are copied without a lock.
         lock.unlock();
         convert_pixels(subview(planes, {{z, 0, 0}, {z + count, shape.y, shape.x}}),
-                       subview(impl.volume_of(impl.pushed).view(),
-                               {{first, 0, 0}, {first + count, shape.y, shape.x}}));
+                       subview(impl.samples.view(), impl.place_of(impl.pushed, count)));
         lock.lock();
         impl.pushed += count;
         z += count;
@@ -97,6 +101,11 @@ void VolumeRing::end() {
         impl_->is_ended = true;
     }
     impl_->changed.notify_all();
+}
+
+bool VolumeRing::is_ended() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->is_ended;
 }
 
 ImageSource* VolumeRing::next() {

@@ -143,7 +143,8 @@ class SpanBuffers {
             sizeof(Real);
         Buffer& kept = buffer_of_thread();
         if (kept.bytes() < static_cast<index_t>(bytes)) {
-            kept = Buffer(static_cast<index_t>(bytes), "the rows of a split");
+            // Threads may live longer than a caller's memory resource.
+            kept = Buffer(static_cast<index_t>(bytes), "the rows of a split", nullptr);
             kept.touch(1);
         }
         data_ = kept.as<Real>();

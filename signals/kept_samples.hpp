@@ -22,6 +22,8 @@ class KeptSamples {
     void check(const ConstImageView& samples, bool is_for_complex) const;
     /// Appends a block that was checked. Samples before number `needed` are dropped.
     void append(const ConstImageView& samples, index_t needed);
+    /// Begins after samples that are zero, at the begin of a signal. They are not kept.
+    void begin_after(index_t zeros) { first_ = zeros; }
     /// Begins another signal.
     void clear();
 

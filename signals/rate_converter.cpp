@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <complex>
 
 #include "core/threads.hpp"
 #include "cpu/signals/rate_conversion.hpp"
@@ -21,7 +20,7 @@ constexpr index_t segment_results = index_t{1} << 16;
 // Samples that go through all stages before the next ones, so that what stages give to the next
 // ones stays in caches: of all signals, of each, and of each for a thread.
 constexpr index_t most_at_once = index_t{1} << 20;
-constexpr index_t least_at_once = 1024, usual_at_once = index_t{1} << 16;
+constexpr index_t least_at_once = 64, usual_at_once = index_t{1} << 16;
 constexpr index_t of_thread_at_once = index_t{1} << 13;
 
 /// Throws InvalidArgument unless there is one ratio in range for each sample, or none at all.
@@ -51,12 +50,6 @@ SamplePosition among(const SamplePosition& position, int doublings, index_t firs
     const auto whole = static_cast<std::uint64_t>(position.whole);
     return {(position.whole >> -doublings) + first,
             (whole << (64 + doublings)) | (fraction >> -doublings)};
-}
-
-/// Zeros as the samples of signals.
-ConstImageView silence_of(index_t samples, index_t signals, PixelType type) {
-    static constexpr std::complex<double> zero;
-    return {&zero, type, {1, signals, samples}, {0, 0, 0}};
 }
 
 /// Returns a view whose rows are along y, if they are along z only.
@@ -123,7 +116,7 @@ class RateEngine {
     std::unique_ptr<const PreparedRateConversion> interpolation_;
 };
 
-/// Signals on their way through the stages of a conversion.
+/// Signals on their way through the stages of a conversion, which begins after zeros.
 class ConvertedStream {
   public:
     ConvertedStream(const RateEngine& engine, index_t signals)
@@ -141,16 +134,21 @@ class ConvertedStream {
                  const ImageView& results, const ExecutionContext& context) {
         ConvertedResults sink{positions, results, context};
         if (samples.shape.x == 0) return;
-        if (end_ == 0) feed(silence(samples.type), sink);
+        if (end_ == 0) begin();
         end_ += samples.shape.x;
-        type_ = samples.type;
         feed(samples, sink);
     }
     /// Computes the last results, and begins another signal.
     void finish(ResultPositions& positions, const ImageView& results,
                 const ExecutionContext& context) {
         ConvertedResults sink{positions, results, context};
-        feed(silence(type_), sink);
+        Volume made;
+        for (std::size_t i = 0; i < streams_.size(); ++i) {
+            if (i > 0) streams_[i].append(std::as_const(made).view());
+            made = streams_[i].take_last(context);
+        }
+        keep_between(std::as_const(made).view(), sink);
+        interpolate(end_, sink, context);
         for (SampleStream& stream : streams_) stream.clear();
         between_.clear();
         fed_ = end_ = 0;
@@ -165,8 +163,16 @@ class ConvertedStream {
         index_t done = 0;
     };
 
-    ConstImageView silence(PixelType type) const {
-        return silence_of(engine_.plan().silence, between_.signals(), type);
+    /// Begins a signal. All that stages make of the zeros before it is zero.
+    void begin() {
+        index_t zeros = fed_ = engine_.plan().silence;
+        for (SampleStream& stream : streams_) zeros = stream.begin_after(zeros);
+        between_.begin_after(zeros);
+    }
+
+    void keep_between(const ConstImageView& samples, const ConvertedResults& sink) {
+        const SamplePosition first = among(sink.positions.next());
+        between_.append(samples, first.whole - engine_.plan().filter.half + 1);
     }
 
     void feed(const ConstImageView& samples, ConvertedResults& sink) {
@@ -197,8 +203,7 @@ class ConvertedStream {
         }
         fed_ += samples.shape.x;
         if (next.shape.x == 0) return;
-        const SamplePosition first = among(sink.positions.next());
-        between_.append(next, first.whole - plan.filter.half + 1);
+        keep_between(next, sink);
         const index_t ready =
             std::min(end_, engine_.complete_before(std::max<index_t>(0, fed_ - plan.silence)));
         interpolate(ready, sink, context);
@@ -228,7 +233,6 @@ class ConvertedStream {
     std::vector<SampleStream> streams_;
     KeptSamples between_;  ///< samples after the stages
     std::vector<SamplePosition> segment_;
-    PixelType type_ = PixelType::float32;
     index_t fed_ = 0, end_ = 0;  ///< number of samples with and without silence
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr double least_ratio = 1e-4, most_ratio = 1e4;
 // Added to the attenuation of the filter. The copies of a tone's frequency, or the ripple at the
-// frequency itself and the copies, add up to at most twice the largest of them: 6 dB. Kaiser's
-// formulas are exact to 2 dB.
-constexpr double margin_db = 8;
+// frequency itself and the copies, add up to at most twice the largest of them: 6 dB. So do the
+// ripples of both edges of a short filter, between them: 6 dB. Kaiser's formulas are exact to 2 dB.
+constexpr double margin_db = 14;
 // Operations for a tap that is interpolated, relative to those for a fixed one.
 constexpr double interpolated_tap = 4;
 
@@ -89,8 +89,8 @@ class StageCandidate {
         return rate() > 2 * stop_ && (halvings_ == 0 || rate_after(halvings_) > 2 * stop_);
     }
 
-    /// Returns the filter before halving number `n`, which keeps what would be folded back out of
-    /// the stop band's begin.
+    /// Returns the filter before halving number `n`. It removes frequencies that halving would fold
+    /// to below the begin of the stop band.
     LowPassSpec of_halving(int n) const {
         const double rate = rate_after(n), next = rate_after(n + 1);
         return {pass_ / rate, (next - stop_) / rate, attenuation_};

@@ -25,8 +25,8 @@ struct RatePlan {
     int doublings = 0;  ///< the stages multiply the rate by 2^doublings
     RateFilter filter;
     index_t half = 1;  ///< samples of the signal that a result reads before and after its time
-    /// Zeros before a signal, and after it, whose results of all stages later ones read. The stages
-    /// divide their number.
+    /// Number of zeros before a signal that results read: at least `half`, and a multiple of the
+    /// factor by which the stages lower the rate.
     index_t silence = 0;
 };
 

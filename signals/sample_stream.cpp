@@ -31,6 +31,13 @@ Volume SampleStream::take(index_t until, const ExecutionContext& context) {
     return made;
 }
 
+Volume SampleStream::take_last(const ExecutionContext& context) {
+    const ResampleSpec& spec = resampling_.spec;
+    const index_t reached =
+        (kept_.end() + spec.taps_per_phase() - 1) * spec.options.up - spec.options.origin;
+    return take(ceil_div(std::max<index_t>(0, reached), spec.options.down), context);
+}
+
 void SampleStream::clear() {
     kept_.clear();
     results_ = 0;

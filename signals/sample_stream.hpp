@@ -34,6 +34,14 @@ class SampleStream {
     Volume take_complete(const ExecutionContext& context) {
         return take(resampling_.complete_results(kept_.end()), context);
     }
+    /// Begins after samples that are zero, at the begin of a signal that zeros extend. Returns the
+    /// number of results that read nothing else: they are zero, too.
+    index_t begin_after(index_t zeros) {
+        kept_.begin_after(zeros);
+        return results_ = resampling_.complete_results(zeros);
+    }
+    /// Returns the last results that read samples. Those after them read zeros only.
+    Volume take_last(const ExecutionContext& context);
     /// Begins another signal.
     void clear();
 

@@ -20,7 +20,7 @@ struct RateOptions {
     double lowest_ratio = 0;
     /// Bound of the error of results, relative to a tone's amplitude, from 20 to 180 dB: of tones
     /// in the pass band, and of what is left of tones in the stop band. Results in float32 have
-    /// rounding errors beside it, of about -130 dB.
+    /// rounding errors beside it, of -125 to -135 dB.
     double attenuation_db = 120;
     /// End of the pass band, from 0.01 to 0.999 of the lower of both Nyquist frequencies. The stop
     /// band begins at that frequency.
@@ -37,7 +37,8 @@ struct RateOptions {
 /// for all t_n below the number of samples. Signals are zero beyond their ends. Filters are sincs
 /// in Kaiser windows: a sharp one raises the rate to about twice that of the results or more, after
 /// others have halved it where it falls far, and a short one, tabulated as cubic polynomials,
-/// interpolates. Their errors together are below the bound that `attenuation_db` sets. Times have
+/// interpolates. Where the rate is halved, h depends on i modulo a power of two as well. All errors
+/// together are below the bound that `attenuation_db` sets. Times have
 /// 64 bits after the binary point. Results do not depend on the sizes of blocks. NaN and infinities
 /// reach the results whose taps meet them.
 /// @code{.cpp}

@@ -29,10 +29,10 @@ CONVOLUME_API MemoryUse memory_use();
 CONVOLUME_API void reset_memory_peak();
 
 /// Makes Buffers that are made from now on, by any thread, take their memory from `resource`: all
-/// images and workspaces in host memory but scratch memory of a few MiB per thread. Null stands for
-/// the system's memory, which is the default. The resource must be thread-safe and outlive those
-/// buffers, also those of cached plans (clear_plan_cache()). If it throws std::bad_alloc, the
-/// buffer throws OutOfMemory. Returns the resource before.
+/// images and workspaces in host memory but scratch memory of a few MiB that threads keep. Null
+/// stands for the system's memory, which is the default. The resource must be thread-safe and
+/// outlive those buffers, also those of cached plans (clear_plan_cache()). If it throws
+/// std::bad_alloc, the buffer throws OutOfMemory. Returns the resource before.
 /// @code{.cpp}
 /// std::vector<std::byte> arena(16 << 20);
 /// std::pmr::monotonic_buffer_resource once(arena.data(), arena.size());
@@ -68,6 +68,9 @@ class CONVOLUME_API Buffer {
     Buffer() = default;
     /// Allocates `bytes`. Throws OutOfMemory, which names `purpose`, if the system refuses.
     explicit Buffer(index_t bytes, const char* purpose = "a buffer");
+    /// Allocates `bytes` from a resource, or null for the system's memory, whatever
+    /// set_host_memory_resource() says.
+    Buffer(index_t bytes, const char* purpose, std::pmr::memory_resource* resource);
     ~Buffer();
     /// Returns zeros in a nameless file in `directory`, mapped to memory. The system keeps pages in
     /// memory or writes them to the disk, as it does with the cache of files, and memory_use() does

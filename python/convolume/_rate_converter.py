@@ -56,7 +56,7 @@ def convert_rate(x: Any, ratio: Any, axis: int = -1, *, lowest_ratio: float | No
         Ratio that the filter is made for, by default the lowest one of `ratio`.
     attenuation : float
         Bound of the error of results, from 20 to 180 dB below a tone's amplitude: for tones in the pass band, and for
-        what is left of tones in the stop band. Results in float32 have rounding errors beside it, of about -130 dB.
+        what is left of tones in the stop band. Results in float32 have rounding errors beside it, of -125 to -135 dB.
     pass_band : float
         End of the pass band, as a part of the lower of both Nyquist frequencies. The stop band begins there.
     workers

@@ -94,11 +94,12 @@ struct RateCase {
 }  // namespace
 
 TEST_CASE("tones keep their values in the pass band and vanish in the stop band") {
-    const RateCase one =
-        GENERATE(RateCase{1.00013, 120, 0.9}, RateCase{48000.5 / 44100, 120, 0.9},
-                 RateCase{0.37, 100, 0.8}, RateCase{1, 60, 0.95}, RateCase{7.77, 140, 0.9},
-                 RateCase{0.0101, 80, 0.5}, RateCase{1e3, 50, 0.9}, RateCase{1e-3, 60, 0.5},
-                 RateCase{std::numbers::sqrt2, 180, 0.7}, RateCase{0.99, 20, 0.9});
+    const RateCase one = GENERATE(
+        RateCase{1.00013, 120, 0.9}, RateCase{48000.5 / 44100, 120, 0.9}, RateCase{0.37, 100, 0.8},
+        RateCase{1, 60, 0.95}, RateCase{7.77, 140, 0.9}, RateCase{0.0101, 80, 0.5},
+        RateCase{1e3, 50, 0.9}, RateCase{1e-3, 60, 0.5}, RateCase{std::numbers::sqrt2, 180, 0.7},
+        RateCase{0.99, 20, 0.9}, RateCase{0.035, 120, 0.03}, RateCase{0.0087, 120, 0.05},
+        RateCase{0.68, 120, 0.05});
     const PixelType type = GENERATE(PixelType::float64, PixelType::complex128, PixelType::float32);
     const double rounding = type == PixelType::float32 ? from_db(125) : 1e-14;
     RateOptions options;

@@ -49,10 +49,10 @@ TEST_CASE("volumes of a ring are convolved while their planes come") {
     CHECK(ring.room() == places * ring_shape.z);
     bool is_taken = true;
     std::jthread camera([&] {
+        const VolumeRing::EndScope ends(ring);
         for (index_t z = 0; z < all.shape().z; z += at_once)
             is_taken =
                 ring.push(planes_of(all, z, std::min(z + at_once, all.shape().z))) && is_taken;
-        ring.end();
     });
     index_t number = 0;
     while (ImageSource* const image = ring.next()) {
@@ -116,6 +116,10 @@ TEST_CASE("a push that waits for room ends with the ring") {
     ring.end();
     camera.join();
     CHECK_FALSE(is_taken);
+    CHECK(ring.is_ended());
+    CHECK_THROWS_AS(VolumeRing({0, 31, 28}, PixelType::uint16, 2), InvalidArgument);
+    CHECK_THROWS_AS(VolumeRing(ring_shape, PixelType::uint16, index_t{1} << 44), OutOfMemory);
+    CHECK_THROWS_AS(VolumeRing(ring_shape, PixelType::uint16, index_t{1} << 62), Error);
     CHECK_THROWS_AS(VolumeRing(ring_shape, PixelType::uint16, 0), InvalidArgument);
     CHECK_THROWS_AS(ring.push(Volume({1, 31, 27}, PixelType::uint16).view()), InvalidArgument);
     CHECK_THROWS_AS(ring.push(Volume({1, 31, 28}, PixelType::uint8).view()), InvalidArgument);
