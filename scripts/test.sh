@@ -50,8 +50,8 @@ case $preset in
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
-# Benchmarks are compiled but not run.
-set -- -DCONVOLUME_BENCH_OPTIONS=-O0 "$@"
+# Benchmarks are not run, so the compiler only checks their sources.
+set -- -DCONVOLUME_CHECK_BENCH=ON "$@"
 
 build=${CONVOLUME_TEST_BUILD:-build/test-$preset${CXX:+-$(basename "$CXX")}}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
