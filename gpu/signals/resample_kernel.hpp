@@ -4,6 +4,7 @@
 // reads and, if they fit, the taps of a cycle of results. A thread sums results of equal phase, so
 // that it reads each tap once for all of them.
 
+#include "convolume/cuda/detail/complex.hpp"
 #include "core/resample_spec.hpp"
 #include "core/signal_extension.hpp"
 
@@ -73,23 +74,6 @@ struct PhaseJob {
     ExtendedSignal<Sample> signal;
 };
 
-template <class Real>
-CONVOLUME_DEVICE void add_product(Real& sum, Real tap, Real sample) {
-    sum += tap * sample;
-}
-template <class Real>
-CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Real tap, Complex<Real> sample) {
-    sum.re += tap * sample.re;
-    sum.im += tap * sample.im;
-}
-template <class Real>
-CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Complex<Real> tap, Complex<Real> sample) {
-    sum.re += tap.re * sample.re;
-    sum.im += tap.re * sample.im;
-    sum.re -= tap.im * sample.im;
-    sum.im += tap.im * sample.re;
-}
-
 /// Returns sample i of a signal, which may lie beyond its ends.
 template <class Sample, class Tap, class Context>
 CONVOLUME_DEVICE Sample sample_at(const Context& context, const PhaseJob<Sample, Tap>& job,
@@ -125,8 +109,8 @@ CONVOLUME_DEVICE void sum_phases_without_tile(const Context& context,
         const index_t q = n % job.cycle;
         Sample sum{};
         for (int j = 0; j < job.taps_per_phase; ++j)
-            add_product(sum, context.load(job.taps + static_cast<index_t>(j) * job.cycle + q),
-                        sample_at(context, job, source, newest - j));
+            multiply_add(sum, context.load(job.taps + static_cast<index_t>(j) * job.cycle + q),
+                         sample_at(context, job, source, newest - j));
         context.store(job.target + block.signal * job.results + n, sum);
     }
 }
@@ -187,7 +171,7 @@ CONVOLUME_DEVICE void sum_phases_of_tile(const Context& context, const PhaseJob<
             tap += job.cycle;
             CONVOLUME_UNROLL
             for (int r = 0; r < rows; ++r)
-                add_product(sums[r], h, tile[place(newest - j + r * row_samples)]);
+                multiply_add(sums[r], h, tile[place(newest - j + r * row_samples)]);
         }
         Sample* const target = job.target + block.signal * job.results;
         CONVOLUME_UNROLL

@@ -83,16 +83,6 @@ SynthesisPattern synthesis_pattern(int channels, int step, int terms) {
     return {false, step, SynthesisShape<Real>::stepping};
 }
 
-template <class Real>
-CONVOLUME_DEVICE void add_product(Real& sum, Real tap, Real sample) {
-    sum += tap * sample;
-}
-template <class Real>
-CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Real tap, Complex<Real> sample) {
-    sum.re += tap * sample.re;
-    sum.im += tap * sample.im;
-}
-
 /// Reads the samples of one phase in rows that are `cycle` apart. `inside`: all of them are in
 /// memory.
 template <bool inside, class Sample, class Real, class Context>
@@ -156,9 +146,9 @@ CONVOLUME_DEVICE void add_sliding_terms(const Context& context, Reader& reader, 
                 unroll<Outputs>([&](auto i) {
                     constexpr int from = decltype(u)::value + decltype(i)::value;
                     if constexpr (from < Outputs - 1)
-                        add_product(sums[i], tap[u], held[(base + from) % Outputs]);
+                        multiply_add(sums[i], tap[u], held[(base + from) % Outputs]);
                     else
-                        add_product(sums[i], tap[u], fresh[from - (Outputs - 1)]);
+                        multiply_add(sums[i], tap[u], fresh[from - (Outputs - 1)]);
                 });
             };
             const int left = terms - begin - base;
@@ -218,7 +208,7 @@ CONVOLUME_DEVICE void sum_stepping(const Context& context, const SynthesisJob<Re
         unroll<Outputs>([&](auto i) {
             const index_t at = n + decltype(i)::value;
             if (inside || (at >= job.rows_begin && at < job.rows_end))
-                add_product(sums[i], tap, context.load(rows + (row + places[i])));
+                multiply_add(sums[i], tap, context.load(rows + (row + places[i])));
         });
     }
 }

@@ -19,8 +19,6 @@ namespace convolume::gpu {
 
 namespace {
 
-constexpr int threads = grid_threads;
-
 /// Padded planes: rows of `length` samples (Real, or complex if Sample is), `pitch` samples apart.
 struct PaddedPlanes {
     void* data;
@@ -174,7 +172,7 @@ class CufftTransform : public RingTransform {
         load_zeros(window.loaded_end, geometry_.ring - window.loaded_end, memory, stream);
         plans_->execute(true, memory.ring, memory.batch, stream);
         const index_t count = geometry_.ring * geometry_.plane;
-        multiply_cuda_kernel<Real><<<grid_blocks(count), threads, 0, stream>>>(
+        multiply_cuda_kernel<Real><<<grid_blocks(count), grid_threads, 0, stream>>>(
             reinterpret_cast<Complex<Real>*>(memory.ring),
             reinterpret_cast<const Complex<Real>*>(memory.kernel), count);
         check(cudaGetLastError(), "multiplying spectra");
@@ -192,9 +190,9 @@ class CufftTransform : public RingTransform {
         const unsigned blocks = grid_blocks(target.planes * target.kept_y * target.kept_x);
         if (block_.complex_data)
             crop_cuda_kernel<Real, Complex<Real>>
-                <<<blocks, threads, 0, stream>>>(from, target, scale);
+                <<<blocks, grid_threads, 0, stream>>>(from, target, scale);
         else
-            crop_cuda_kernel<Real, Real><<<blocks, threads, 0, stream>>>(from, target, scale);
+            crop_cuda_kernel<Real, Real><<<blocks, grid_threads, 0, stream>>>(from, target, scale);
         check(cudaGetLastError(), "storing results");
     }
 
@@ -210,9 +208,9 @@ class CufftTransform : public RingTransform {
         const unsigned blocks = grid_blocks(source.planes * target.rows * target.pitch);
         if (block_.complex_data)
             pad_cuda_kernel<Real, Complex<Real>>
-                <<<blocks, threads, 0, stream>>>(source, target, rule);
+                <<<blocks, grid_threads, 0, stream>>>(source, target, rule);
         else
-            pad_cuda_kernel<Real, Real><<<blocks, threads, 0, stream>>>(source, target, rule);
+            pad_cuda_kernel<Real, Real><<<blocks, grid_threads, 0, stream>>>(source, target, rule);
         check(cudaGetLastError(), "loading planes");
     }
 

@@ -60,6 +60,11 @@ CONVOLUME_DEVICE void multiply_add(Real& sum, Real a, Real b) {
     sum += a * b;
 }
 template <class Real>
+CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Real a, Complex<Real> b) {
+    sum.re += a * b.re;
+    sum.im += a * b.im;
+}
+template <class Real>
 CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
     sum.re += a.re * b.re;
     sum.im += a.re * b.im;
