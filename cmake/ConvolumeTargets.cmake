@@ -26,11 +26,34 @@ target_include_directories(convolume_source_includes INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
+# convolume_join_cuda_sources(<list>): replaces the CUDA sources of a list by one that includes them. Sources with options
+# of their own stay alone. CMake joins CUDA sources from version 3.31 on.
+function(convolume_join_cuda_sources list)
+    set(sources ${${list}})
+    set(includes "")
+    foreach(source IN LISTS sources)
+        get_source_file_property(own_options ${source} COMPILE_OPTIONS)
+        if(source MATCHES "\\.cu$" AND NOT own_options)
+            list(REMOVE_ITEM sources ${source})
+            cmake_path(ABSOLUTE_PATH source)
+            string(APPEND includes "#include \"${source}\"\n")
+        endif()
+    endforeach()
+    if(includes)
+        set(joined ${CMAKE_CURRENT_BINARY_DIR}/joined.cu)
+        file(CONFIGURE OUTPUT ${joined} CONTENT "${includes}" @ONLY)
+        set(${list} ${sources} ${joined} PARENT_SCOPE)
+    endif()
+endfunction()
+
 # convolume_room(<folder> LIBRARY <library> SOURCES … [LINK …]): compiles the objects of one folder,
 # which become part of <library>, convolume or convolume_io. LINK names third-party libraries.
 function(convolume_room room)
     cmake_parse_arguments(arg "" "LIBRARY" "SOURCES;LINK" ${ARGN})
     set(target convolume_room_${room})
+    if(CONVOLUME_JOIN_CUDA_SOURCES)
+        convolume_join_cuda_sources(arg_SOURCES)
+    endif()
     add_library(${target} OBJECT ${arg_SOURCES})
     target_link_libraries(${target}
         PRIVATE convolume_source_includes convolume_build_flags ${arg_LINK})

@@ -26,9 +26,9 @@ if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
     set -- -DCONVOLUME_WITH_CUDA=AUTO "$@"
 elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
     # This CUDA code is not run. CUDA 13 ends its compilation after the checks of the syntax, and versions before
-    # skip optimization, if they can: both take minutes. Few files compile faster.
-    set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual -DCONVOLUME_PASS_FILES=2 \
-        "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "$@"
+    # skip optimization, if they can: both take minutes. Few files compile faster, as nvcc reads each three times.
+    set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual -DCONVOLUME_PASS_FILES=1 \
+        -DCONVOLUME_JOIN_CUDA_SOURCES=ON "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "$@"
     known_options=$(PATH="$PATH:/usr/local/cuda/bin" nvcc --help)
     for option in -fdevice-syntax-only --Ofast-compile=max; do
         case $known_options in
