@@ -10,9 +10,9 @@ import pytest
 
 import convolume
 
-CALLS = 2_000
-ROUNDS = 2
-WARM_UP = 1_000  # number of calls after which all caches are filled
+CALLS = 500
+ROUNDS = 3
+WARM_UP = 200  # number of calls after which all caches are filled
 MOST_A_CALL = 100  # bytes that a call may leave; the smallest image here takes ten times as many
 
 
