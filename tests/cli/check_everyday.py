@@ -17,8 +17,8 @@ except ImportError as error:
     sys.exit(77)
 
 VOXEL = ["--voxel", "200,100,100nm"]
-SHAPE = 20, 112, 120
-INNER = np.s_[4:16, 18:94, 18:102]
+SHAPE = 16, 88, 96
+INNER = np.s_[3:13, 16:72, 16:80]
 failed = []
 
 
@@ -47,7 +47,7 @@ def record(folder):
     run(folder, "phantom", "-o", "cells.tif", "--kind", "cells", "--size", ",".join(map(str, SHAPE)), *VOXEL,
         "--seed", 4, "-q")
     run(folder, "psf", "-o", "psf.tif", "--na", 1.2, "--ni", 1.33, "--wavelength", "520nm", *VOXEL,
-        "--size", "39,63,63", "-q")
+        "--size", "21,35,35", "-q")
     run(folder, "convolve", "cells.tif", "psf.tif", "-o", "blurred.npy", "--device", "cpu", "-q")
     light = np.load(folder / "blurred.npy").clip(0)
     random = np.random.default_rng(2)
@@ -84,7 +84,7 @@ def check_disturbances(folder):
     compare("hot voxels", image)
     image = clean.copy()
     for _ in range(6):
-        image[:, random.integers(20, 90), random.integers(20, 100)] += 4000
+        image[:, random.integers(18, 72), random.integers(18, 80)] += 4000
     compare("hot pixels of the camera", image)
     shifted = np.rint(ndimage.shift(clean.astype(float), (0, 0, 0.5), order=1, mode="nearest")).astype(np.uint16)
     for name, image in {"shifted by half a pixel": shifted,

@@ -98,8 +98,8 @@ for command in EVERY:
     page = SHARE / "man" / "man1" / ("-".join(["convolume", *command]) + ".1")
     check(page.exists(), page)
     written = page.read_text(encoding="utf-8").replace("\\-", "-") if page.exists() else ""
-    named = sorted(options(text))
-    for option, offered in zip(named, complete(*(["convolume", *command, option] for option in named))):
+    offered, = complete(["convolume", *command, "--"])
+    for option in sorted(options(text)):
         check(option in written, page, "lacks", option)
         check(option in offered, "bash does not complete", command, option)
 
