@@ -102,22 +102,25 @@ class DirectDisc {
 
 TEST_CASE("a spinning disc's PSF is the sum over its pinholes") {
     const double na = 0.75, emission = 0.55, excitation = 0.45;
-    for (const auto& [pinhole, spacing] : {std::pair{0.6, 2.0}, {0.3, 3.1}}) {
+    struct Case {
+        double pinhole, spacing, z;
+    };
+    // Direct sums over the pinholes take seconds each.
+    for (const auto& [pinhole, spacing, z] :
+         {Case{0.6, 2.0, 0.0}, Case{0.6, 2.0, -4.0}, Case{0.3, 3.1, 1.3}}) {
         const PsfOptions options = spinning_disc(air_objective(), pinhole, spacing);
         const double peak = psf_intensity(options, 0, {0.0})[0];
         // Points in the middle, beside it, between pinholes, and at the next pinholes.
         const std::vector<double> radii{0, 0.25, 0.7, 0.5 * spacing, spacing, 1.6 * spacing};
-        for (const double z : {0.0, 1.3, -4.0}) {
-            const auto found = psf_intensity(options, z, radii);
-            const DirectDisc through(na, excitation, z, pinhole, spacing);
-            for (std::size_t i = 0; i < radii.size(); ++i) {
-                INFO("pinhole " << pinhole << ", z " << z << ", r " << radii[i]);
-                const double emitted = direct_born_wolf(na, emission, z, radii[i]);
-                const double expected = emitted * through(radii[i]);
-                CHECK(std::abs(found[i] - expected) < 2e-5 * peak);
-                // The bound is relative, also at points from which little light comes.
-                CHECK(std::abs(found[i] - expected) < 2e-3 * expected + 1e-8 * peak);
-            }
+        const auto found = psf_intensity(options, z, radii);
+        const DirectDisc through(na, excitation, z, pinhole, spacing);
+        for (std::size_t i = 0; i < radii.size(); ++i) {
+            INFO("pinhole " << pinhole << ", z " << z << ", r " << radii[i]);
+            const double emitted = direct_born_wolf(na, emission, z, radii[i]);
+            const double expected = emitted * through(radii[i]);
+            CHECK(std::abs(found[i] - expected) < 2e-5 * peak);
+            // The bound is relative, also at points from which little light comes.
+            CHECK(std::abs(found[i] - expected) < 2e-3 * expected + 1e-8 * peak);
         }
     }
 }
