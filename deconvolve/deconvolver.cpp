@@ -265,20 +265,6 @@ index_t Deconvolver::negative_psf_samples() const {
 
 namespace {
 
-// Checks the sink of an uncertainty.
-void check_uncertainty(const deconvolve::DeconvolutionProblem& problem, const ImageSink* sink) {
-    if (sink == nullptr) return;
-    if (problem.options.splits == 0)
-        throw InvalidArgument(
-            "the uncertainty was not planned: give a number of splits, such as 8");
-    const StackFormat format = sink->format();
-    if (format.shape != problem.image || format.volumes() != 1 || format.type != PixelType::float32)
-        throw InvalidArgument(message("the uncertainty has the shape ", to_string(format.shape),
-                                      " (z×y×x) and ", format.volumes(), " volumes of ",
-                                      to_string(format.type), ": give one float32 volume of ",
-                                      to_string(problem.image)));
-}
-
 // Checks the formats of an image and of its result.
 void check_formats(const deconvolve::DeconvolutionProblem& problem, const StackFormat& image,
                    const StackFormat& result) {
@@ -313,7 +299,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
-    check_uncertainty(impl_->problem, run.uncertainty);
+    deconvolve::check_uncertainty(impl_->problem, run.uncertainty);
     if (run.uncertainty != nullptr && overlap(image, result))
         throw InvalidArgument(
             "the result would replace the image, of which the uncertainty is estimated: give "
@@ -331,7 +317,7 @@ DeconvolveReport Deconvolver::execute(ImageSource& image, ImageSink& result,
                                       const DeconvolveRun& run,
                                       const ExecutionContext& context) const {
     check_formats(impl_->problem, image.format(), result.format());
-    check_uncertainty(impl_->problem, run.uncertainty);
+    deconvolve::check_uncertainty(impl_->problem, run.uncertainty);
     if (impl_->flattens_background) return impl_->execute_flattened(image, result, run, context);
     deconvolve::StreamedImages images(image, result, context, impl_->helpers());
     return impl_->execute(images, run, context);

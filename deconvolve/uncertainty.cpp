@@ -1,76 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/uncertainty.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include "convolume/error.hpp"
-#include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
-#include "deconvolve/estimates/photons.hpp"
+#include "deconvolve/photon_halves.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
-
-/// One half of the photons of an image, divided while it is read.
-class HalfSource final : public ImageSource {
-  public:
-    HalfSource(CallerImages& image, const DeconvolutionProblem& problem, const PhotonScale& photons,
-               int threads)
-        : image_(image),
-          shape_(problem.image),
-          bounds_(problem.bounds()),
-          seed_(problem.options.seed),
-          gain_(static_cast<float>(photons.gain)),
-          offset_(static_cast<float>(photons.offset)),
-          threads_(threads) {}
-
-    void choose(int split, bool second) {
-        constexpr auto first_split = static_cast<std::uint32_t>(ThinningPurpose::splits);
-        purpose_ = static_cast<ThinningPurpose>(first_split + static_cast<std::uint32_t>(split));
-        second_ = second;
-    }
-    StackFormat format() const override { return {shape_, PixelType::float32}; }
-    void read_box(index_t, index_t, const Box3& box, const ImageView& target) override {
-        const Shape3 extents = box.shape();
-        Volume pixels(extents, image_.type());
-        image_.read(box, pixels.view());
-        const pixels::RowGather gather(identity_indices(extents.x));
-        parallel_ranges(extents.z * extents.y, threads_, [&](index_t first, index_t last, int) {
-            std::vector<float> row(static_cast<std::size_t>(extents.x));
-            for (index_t k = first; k < last; ++k) {
-                const index_t z = k / extents.y, y = k % extents.y;
-                pixels::load_row(pixels.view(), z, y, gather, {}, row.data());
-                const index_t number =
-                    ((box.begin.z + z) * shape_.y + box.begin.y + y) * shape_.x + box.begin.x;
-                for (index_t x = 0; x < extents.x; ++x)
-                    target.at<float>(z, y, x) =
-                        half_of(row[static_cast<std::size_t>(x)], number + x);
-            }
-        });
-    }
-
-  private:
-    float half_of(float value, index_t pixel) const {
-        if (bounds_.apply_to(value)) return bounds_.in_halves(value);
-        PixelRandomBits bits(seed_, purpose_, pixel);
-        const PixelHalves halves = divide_pixel(value, gain_, offset_, bits);
-        return second_ ? halves.second : halves.first;
-    }
-
-    CallerImages& image_;
-    Shape3 shape_;
-    PixelBounds bounds_;
-    std::uint64_t seed_;
-    float gain_, offset_;
-    int threads_;
-    ThinningPurpose purpose_ = ThinningPurpose::splits;
-    bool second_ = false;
-};
 
 /// Adds the squares of half the differences from another estimate to sums.
 class DifferenceSink final : public ImageSink {
@@ -97,39 +39,6 @@ class DifferenceSink final : public ImageSink {
     int threads_;
 };
 
-/// Gives a problem the options with which halves are deconvolved, until it is destroyed.
-class OptionsOfHalves {
-  public:
-    OptionsOfHalves(DeconvolutionProblem& problem, const DeconvolveReport& report)
-        : problem_(problem), planned_(problem.options), bounds_(problem.bounds()) {
-        DeconvolveOptions& options = problem.options;
-        options.splits = 0;
-        options.hold_out = false;
-        // Nothing but the number of iterations may end them: 0 is never reached.
-        options.iterations = std::max(1, report.iterations);
-        options.stop.reset();
-        if (problem.traits.stops_by_residual) options.stop = 0;
-        options.consensus = 0;
-        options.background = report.background;
-        // Twice the value of a half: gain and offset follow from gain (value / 2 - offset / 2).
-        set_photons(options, {report.photons.gain / 2, report.photons.offset});
-        if (problem.traits.penalizes_variation()) options.tv_weight = report.tv_weight;
-        if (problem.traits.penalizes_roughness()) options.roughness = report.roughness;
-        if (options.saturation) problem.set_bounds(encoded_bounds());
-    }
-    ~OptionsOfHalves() {
-        problem_.options = planned_;
-        problem_.set_bounds(bounds_);
-    }
-    OptionsOfHalves(const OptionsOfHalves&) = delete;
-    OptionsOfHalves& operator=(const OptionsOfHalves&) = delete;
-
-  private:
-    DeconvolutionProblem& problem_;
-    const DeconvolveOptions planned_;
-    const PixelBounds bounds_;
-};
-
 /// Replaces sums of `splits` squares by the root of their mean, and writes them.
 void write_deviation(Volume& sums, int splits, ImageSink& sink, const ExecutionContext& context,
                      int threads) {
@@ -144,34 +53,73 @@ void write_deviation(Volume& sums, int splits, ImageSink& sink, const ExecutionC
     sink.write_box(0, 0, {{0, 0, 0}, shape}, std::as_const(sums).view());
 }
 
+/// Halves of the photons of one image.
+class ImageHalves final : public HalfRestorer {
+  public:
+    ImageHalves(const SplitRunner& runner, CallerImages& image, const DeconvolveReport& report,
+                int threads)
+        : runner_(runner),
+          half_(image, runner.problem, report.photons, threads),
+          options_(runner.problem, report) {}
+    void restore(int split, bool is_second, ImageSink& result, const DeconvolveRun& run,
+                 const ExecutionContext& context) override {
+        half_.choose(split, is_second);
+        // Reading the image records its own time.
+        ExecutionContext untimed;
+        untimed.stop = context.stop;
+        StreamedImages images(half_, result, untimed, {runner_.coarse_start, nullptr});
+        runner_.runner.execute(runner_.problem, images, context, run);
+    }
+
+  private:
+    const SplitRunner& runner_;
+    HalfSource half_;
+    const OptionsOfHalves options_;
+};
+
 }  // namespace
 
-index_t uncertainty_bytes(const DeconvolutionProblem& problem) {
-    // The first half's estimate and the sums, then the half itself and the planes that it is of.
-    const index_t whole = bytes_of(problem.image, PixelType::float32);
+index_t split_sums_bytes(const Shape3& result) {
+    return checked_multiply(2, bytes_of(result, PixelType::float32));
+}
+
+index_t half_bytes(const DeconvolutionProblem& problem) {
+    // The half itself, and the planes that it is of.
     const Shape3 group{planes_in_group(problem.image, PixelType::float32), problem.image.y,
                        problem.image.x};
     const PixelType type = problem.options.image_type.value_or(PixelType::float64);
     return checked_add(
-        checked_add(checked_multiply(2, whole), bytes_of(group, type)),
+        bytes_of(group, type),
         StreamedImages::host_bytes(problem.image, PixelType::float32, PixelType::float32,
                                    *problem.options.coarse_start > 0));
 }
 
-void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,
-                          const DeconvolveReport& report, const DeconvolveRun& run,
+index_t uncertainty_bytes(const DeconvolutionProblem& problem) {
+    return checked_add(split_sums_bytes(problem.image), half_bytes(problem));
+}
+
+void check_uncertainty(const DeconvolutionProblem& problem, const ImageSink* sink) {
+    if (sink == nullptr) return;
+    if (problem.options.splits == 0)
+        throw InvalidArgument(
+            "the uncertainty was not planned: give a number of splits, such as 8");
+    const StackFormat format = sink->format();
+    if (format.shape != problem.image || format.volumes() != 1 || format.type != PixelType::float32)
+        throw InvalidArgument(message("the uncertainty has the shape ", to_string(format.shape),
+                                      " (z×y×x) and ", format.volumes(), " volumes of ",
+                                      to_string(format.type), ": give one float32 volume of ",
+                                      to_string(problem.image)));
+}
+
+void estimate_uncertainty(HalfRestorer& halves, int splits, const DeconvolveRun& run,
                           const ExecutionContext& context, int threads) {
-    DeconvolutionProblem& problem = runner.problem;
-    const int splits = problem.options.splits;
-    HalfSource half(image, problem, report.photons, threads);
-    Volume first(problem.image, PixelType::float32), sums(problem.image, PixelType::float32);
+    const Shape3 shape = run.uncertainty->format().shape;
+    Volume first(shape, PixelType::float32), sums(shape, PixelType::float32);
     ViewSink kept(first.view());
     DifferenceSink compared(first, sums, threads);
-    const OptionsOfHalves options(problem, report);
     for (int number = 0; number < 2 * splits; ++number) {
         const int split = number / 2;
         const bool is_second = number % 2 == 1;
-        half.choose(split, is_second);
         DeconvolveRun own;
         own.start = run.start;
         own.pixel_weights = run.pixel_weights;
@@ -192,14 +140,18 @@ void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,
             of_half.progress = [&](double fraction) {
                 context.progress((number + fraction) / (2 * splits));
             };
-        // Reading the image records its own time.
-        ExecutionContext untimed;
-        untimed.stop = context.stop;
-        StreamedImages images(half, is_second ? static_cast<ImageSink&>(compared) : kept, untimed,
-                              {runner.coarse_start, nullptr});
-        runner.runner.execute(problem, images, of_half, own);
+        halves.restore(split, is_second, is_second ? static_cast<ImageSink&>(compared) : kept, own,
+                       of_half);
     }
     write_deviation(sums, splits, *run.uncertainty, context, threads);
+}
+
+void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,
+                          const DeconvolveReport& report, const DeconvolveRun& run,
+                          const ExecutionContext& context, int threads) {
+    const int splits = runner.problem.options.splits;
+    ImageHalves halves(runner, image, report, threads);
+    estimate_uncertainty(halves, splits, run, context, threads);
 }
 
 }  // namespace convolume::deconvolve

@@ -6,6 +6,7 @@
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/images/deconvolution_options.hpp"
 #include "cli/images/depth_kernels.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/images/image_request.hpp"
@@ -109,42 +110,11 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     add_options(app, request.engines, {"threads"});
 }
 
-void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {
-    begin_group(app, groups::output);
-    add_value(app, "--uncertainty", request.second_output, "FILE",
-              "Also write the standard deviation that the noise of photons gives each voxel, "
-              "float32; for many files, a pattern like that of --output-name");
-    add_options(app, request.options, {"splits", "seed"});
-}
-
-void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
-                       DeconvolveRequest& request) {
-    if (command.count("--uncertainty") == 0) {
-        for (const char* flag : {"--splits", "--seed"})
-            if (command.count(flag) > 0)
-                throw InvalidArgument(message(flag, " is of --uncertainty; leave it out"));
-        return;
-    }
-    if (request.second_output.empty())
-        throw InvalidArgument("--uncertainty names no file; give one");
-    if (command.count("--splits") == 0) request.options.splits = usual_splits;
-    if (many.is_many)
-        request.second_output = parse_output_name("--uncertainty", request.second_output);
-}
-
 void check_method(const CLI::App& command, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const DeconvolveMethod method = options.method;
     // The library cannot see options that are given as they are by default.
-    for_each_option<DeconvolveOptions>([&](const auto& field) {
-        const std::string flags = field.text.flags;
-        // Options of several views are not those of this command.
-        const CLI::Option* const option =
-            flags.empty() ? nullptr : command.get_option_no_throw(flags.substr(0, flags.find(',')));
-        const bool is_given = option != nullptr && option->count() > 0;
-        const bool asks_for_nothing = option_value_text(field.get(options)) == "0";
-        if (is_given && !asks_for_nothing) require_option(method, field.text.name);
-    });
+    require_given_options(command, options);
     constexpr std::pair<const char*, const char*> others[] = {
         {"--start", "start"},          {"--warm-start", "start"}, {"--mask", "mask"},
         {"--weights", "weights"},      {"--no-data", "no_data"},  {"--nan", "nan"},
@@ -190,7 +160,9 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
         *command, "--dump-every", request->dump_every, parse_positive<int>, "N",
         "Also write the estimate after every N iterations, beside the result: OUT.iter010.tif "
         "for OUT.tif, OUT.t0.c1.iter010.tif of several times or channels");
-    add_uncertainty(*command, *request);
+    begin_group(*command, groups::output);
+    add_uncertainty_options(*command, request->second_output, request->options,
+                            "; for many files, a pattern like that of --output-name");
     add_run_options(*command, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
@@ -205,7 +177,9 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
         if (request->refines_psf && request->made_psf.depth_range_um)
             throw InvalidArgument(
                 "--refine-psf is of one PSF, not of --depth-range; leave one out");
-        check_uncertainty(*command, *many, *request);
+        check_uncertainty_options(*command, request->second_output, request->options);
+        if (many->is_many && !request->second_output.empty())
+            request->second_output = parse_output_name("--uncertainty", request->second_output);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });
 }

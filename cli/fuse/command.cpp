@@ -11,6 +11,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/images/deconvolution_options.hpp"
 #include "cli/images/image_steps.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
@@ -21,6 +22,7 @@
 #include "convolume/missing_pixels.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "operations/warnings/images.hpp"
+#include "operations/warnings/restoration.hpp"
 
 namespace convolume::cli {
 
@@ -84,6 +86,11 @@ class FuseSteps : public ImageSteps {
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override {
         writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+        if (!request_.second_output.empty()) {
+            io::ImageMetadata deviation = output_metadata_;
+            deviation.type = PixelType::float32;
+            second_writer_ = io::create_image(request_.second_output, deviation, request_.create);
+        }
         Volume result(output_metadata_.shape, output_metadata_.type);
         for (index_t t = 0; t < input_metadata_.frames; ++t)
             for (index_t c = 0; c < input_metadata_.channels; ++c) {
@@ -94,10 +101,11 @@ class FuseSteps : public ImageSteps {
                 std::vector<ConstImageView> views;
                 for (const Volume& image : images) views.push_back(image.view());
                 DeconvolveRun run;
+                std::optional<SinkChannel> uncertainty;
+                if (second_writer_) run.uncertainty = &uncertainty.emplace(*second_writer_, c, t);
                 run.reads_every = 0;
                 run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-                    meter.note(message(iteration.searching ? "search, iteration " : "iteration ",
-                                       iteration.number, " of at most ", iteration.of));
+                    meter.note(note_of(iteration));
                 };
                 reports_ = deconvolver(saturation).execute(views, result.view(), run, context);
                 executed_ += reports_[0].executed;
@@ -128,7 +136,11 @@ class FuseSteps : public ImageSteps {
         facts.json["plan"] = {{"object", shape_json(plan.object)},
                               {"host_bytes", plan.host_bytes},
                               {"device_bytes", plan.device_bytes},
-                              {"engines", plan.engines}};
+                              {"engines", plan.engines},
+                              {"further_runs", 2 * plan.splits}};
+        if (plan.splits > 0)
+            facts.console.fact("noise",
+                               message(2 * plan.splits, " further runs for the uncertainty"));
     }
 
     void tell_result(const Facts& facts) const override {
@@ -148,9 +160,31 @@ class FuseSteps : public ImageSteps {
         if (reports_.empty()) return;
         facts.console.fact("iterations", message(reports_[0].iterations));
         facts.json["iterations"] = reports_[0].iterations;
+        const DeconvolveOptions options = resolved(request_.options, output_metadata_.shape.z);
+        for (const Sentence& warning :
+             restoration_warnings({reports_, options, false, false, {}, {}, {}}))
+            facts.console.warning(in_words_of_command(warning));
+    }
+
+    void tell_output(const Facts& facts) const override {
+        ImageSteps::tell_output(facts);
+        if (request_.second_output.empty()) return;
+        facts.json["output"]["uncertainty"] = request_.second_output;
+        if (reports_.empty()) return;
+        facts.console.fact(
+            "noise", message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
+                             " float32, standard deviation from ", request_.options.splits,
+                             " splits of the photons"));
     }
 
   private:
+    std::string note_of(const Iteration& iteration) const {
+        const std::string count =
+            message("iteration ", iteration.number, " of at most ", iteration.of);
+        if (iteration.split > 0)
+            return message("split ", iteration.split, " of ", request_.options.splits, ", ", count);
+        return iteration.searching ? "search, " + count : count;
+    }
     const io::ImageMetadata& metadata(std::size_t v) const {
         return v == 0 ? input_metadata_ : others_[v - 1]->metadata();
     }
@@ -299,10 +333,12 @@ void add_fuse_command(CLI::App& app, Action& action) {
     begin_group(*command, groups::output);
     add_image_output_options(*command, request->output, request->output_type, request->create,
                              "float32");
+    add_uncertainty_options(*command, request->second_output, request->options);
     add_run_options(*command, request->run);
-    command->callback([request, &action] {
+    command->callback([request, command, &action] {
         require_output(request->output, request->run);
         request->views.check(request->images.size());
+        check_uncertainty_options(*command, request->second_output, request->options);
         request->image = request->images.front();
         action = [request] { run_steps<FuseSteps>(*request); };
     });

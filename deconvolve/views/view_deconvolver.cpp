@@ -2,6 +2,8 @@
 #include "convolume/view_deconvolver.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -13,8 +15,10 @@
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/sufficient_limit.hpp"
+#include "deconvolve/uncertainty.hpp"
 #include "deconvolve/views/back_projectors.hpp"
 #include "deconvolve/views/view_arrays.hpp"
+#include "deconvolve/views/view_halves.hpp"
 #include "deconvolve/views/view_images.hpp"
 
 namespace convolume {
@@ -63,8 +67,6 @@ DeconvolveOptions common_options(const DeconvolveOptions& options) {
     if (!deconvolves_views(options.method))
         throw InvalidArgument(message("several views are not deconvolved by ",
                                       to_string(options.method), ": choose rl, rl-tv, shb or map"));
-    if (options.splits > 0)
-        throw InvalidArgument("the uncertainty is estimated of one view alone: leave splits out");
     if (options.has_varying_background)
         throw InvalidArgument(
             "a background that varies is found in one view alone: give each view a number, or "
@@ -149,6 +151,14 @@ struct ViewDeconvolver::Impl {
     void place_on_host(const std::vector<View>& given, const EngineChoice& engines);
     DeconvolveReport iterate(deconvolve::ViewImages& images, const DeconvolveRun& run,
                              const ExecutionContext& context);
+    std::vector<DeconvolveReport> deconvolve_whole(const std::vector<ConstImageView>& images,
+                                                   const ImageView& result,
+                                                   const DeconvolveRun& run,
+                                                   const ExecutionContext& context);
+    std::vector<DeconvolveReport> execute_with_splits(const std::vector<ConstImageView>& images,
+                                                      const ImageView& result,
+                                                      const DeconvolveRun& run,
+                                                      const ExecutionContext& context);
 };
 
 // Makes the problem of all views, with the object of the model, and that of each view.
@@ -203,7 +213,11 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
     for (const ViewProblem& one : views)
         images = checked_add(images, element_count(one.mask.shape()));
     plan.host_bytes = checked_multiply(images, static_cast<index_t>(sizeof(float)));
+    if (problem.options.splits > 0)
+        plan.host_bytes =
+            checked_add(plan.host_bytes, deconvolve::uncertainty_bytes(problem, views));
     if (!place_on_gpu(given, engines)) place_on_host(given, engines);
+    plan.splits = problem.options.splits;
     for (ViewProblem& one : views) {
         try {
             one.problem.dark_level = deconvolve::DarkLevel::make(one.problem, threads);
@@ -282,6 +296,48 @@ DeconvolveReport ViewDeconvolver::Impl::iterate(deconvolve::ViewImages& images,
     return deconvolve::run(executor, problem, images, context, run, -1);
 }
 
+std::vector<DeconvolveReport> ViewDeconvolver::Impl::deconvolve_whole(
+    const std::vector<ConstImageView>& images, const ImageView& result, const DeconvolveRun& run,
+    const ExecutionContext& context) {
+    std::vector<std::unique_ptr<deconvolve::CallerImages>> of_views;
+    for (const ConstImageView& image : images)
+        of_views.push_back(std::make_unique<deconvolve::HostImages>(
+            image, of_views.empty() ? result : ImageView{}));
+    deconvolve::ViewImages all(views, std::move(of_views), *scales);
+    const DeconvolveReport together = iterate(all, run, context);
+    std::vector<DeconvolveReport> reports;
+    for (const deconvolve::LoadedImage& found : all.found()) {
+        DeconvolveReport& report = reports.emplace_back(together);
+        deconvolve::report_levels(found, report);
+        report.misfit.reset();
+    }
+    return reports;
+}
+
+// Also estimates the uncertainty.
+std::vector<DeconvolveReport> ViewDeconvolver::Impl::execute_with_splits(
+    const std::vector<ConstImageView>& images, const ImageView& result, const DeconvolveRun& run,
+    const ExecutionContext& context) {
+    const int splits = problem.options.splits;
+    const double share = 1.0 / (1 + 2 * splits);
+    const auto part = [&](double from, double to) {
+        ExecutionContext own = deconvolve::progress_between(context, from, to);
+        own.timeline = context.timeline;
+        return own;
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<DeconvolveReport> reports = deconvolve_whole(images, result, run, part(0, share));
+    deconvolve::ViewHalves halves(
+        problem, views, *scales, images, reports,
+        [this](deconvolve::ViewImages& of_half, const DeconvolveRun& own,
+               const ExecutionContext& of_run) { iterate(of_half, own, of_run); },
+        threads);
+    deconvolve::estimate_uncertainty(halves, splits, run, part(share, 1), threads);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    for (DeconvolveReport& report : reports) report.executed.seconds = seconds.count();
+    return reports;
+}
+
 ViewDeconvolver::ViewDeconvolver(const Shape3& result, const std::vector<View>& views,
                                  const DeconvolveOptions& options,
                                  const std::vector<ViewLevels>& levels,
@@ -328,21 +384,20 @@ std::vector<DeconvolveReport> ViewDeconvolver::execute(const std::vector<ConstIm
         throw InvalidArgument(message("the result is ", to_string(result.shape), " (z×y×x) of ",
                                       to_string(result.type), ", but real numbers of the shape ",
                                       to_string(impl.problem.image), " were planned"));
-    if (run.pixel_weights.data != nullptr || run.uncertainty != nullptr)
+    if (run.pixel_weights.data != nullptr)
         throw InvalidArgument(
-            "several views take weights of pixels as masks, and have no uncertainty: leave "
-            "pixel_weights and uncertainty out");
+            "several views take weights of pixels as masks: leave pixel_weights out");
+    deconvolve::check_uncertainty(impl.problem, run.uncertainty);
+    if (run.uncertainty != nullptr)
+        for (const ConstImageView& image : images)
+            if (overlap(image, result))
+                throw InvalidArgument(
+                    "the result would replace an image, of which the uncertainty is estimated: "
+                    "give the result other memory");
     deconvolve::check_start(impl.problem, run.start);
     const std::lock_guard lock(impl.execution_mutex);
-    deconvolve::ViewImages all(impl.views, images, result, *impl.scales);
-    const DeconvolveReport together = impl.iterate(all, run, context);
-    std::vector<DeconvolveReport> reports;
-    for (const deconvolve::LoadedImage& found : all.found()) {
-        DeconvolveReport& report = reports.emplace_back(together);
-        deconvolve::report_levels(found, report);
-        report.misfit.reset();
-    }
-    return reports;
+    if (run.uncertainty == nullptr) return impl.deconvolve_whole(images, result, run, context);
+    return impl.execute_with_splits(images, result, run, context);
 }
 
 }  // namespace convolume

@@ -147,6 +147,14 @@ DeconvolutionProblem with_levels(const DeconvolutionProblem& view, const LoadedI
     return known;
 }
 
+// Returns the levels that a problem gives.
+LoadedImage given_levels(const DeconvolutionProblem& view) {
+    LoadedImage given;
+    given.background = view.options.background.value();
+    given.photons = {view.options.gain.value(), view.options.offset.value()};
+    return given;
+}
+
 }  // namespace
 
 LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& problem,
@@ -154,8 +162,8 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
     found_.clear();
     for (std::size_t v = 0; v < views_.size(); ++v) {
         PixelsOfView level_probe(executor, nullptr, 0, 1, 0);
-        HostImages image(images_[v], {});
-        found_.push_back(image.load(level_probe, views_[v].problem, row));
+        found_.push_back(knows_levels_ ? given_levels(views_[v].problem)
+                                       : images_[v]->load(level_probe, views_[v].problem, row));
     }
     LoadedImage all;
     const PhotonScale& first = found_[0].photons;
@@ -166,14 +174,15 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
     double full_weight = 0;
     std::vector<ViewWeights> weights;
     for (std::size_t v = 0; v < views_.size(); ++v) {
-        const LoadedImage& found = found_[v];
+        LoadedImage& found = found_[v];
         const double factor = found.photons.gain / first.gain;
         const double background = factor * (found.background - found.photons.offset);
         scales_.set_scale(v, {static_cast<float>(factor * views_[v].light),
                               static_cast<float>(background - all.background)});
         const DeconvolutionProblem known = with_levels(views_[v].problem, found);
         PixelsOfView pixels(executor, &executor, scales_.first(v), factor, found.photons.offset);
-        HostImages(images_[v], {}).load(pixels, known, row);
+        const LoadedImage loaded = images_[v]->load(pixels, known, row);
+        if (knows_levels_) found = loaded;
         // Views count by their numbers of pixels.
         const double share = static_cast<double>(element_count(views_[v].problem.image)) /
                              static_cast<double>(problem.pixels());
@@ -200,8 +209,7 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
 
 ExecutionReport ViewImages::store(const Executor& executor, const DeconvolutionProblem& problem,
                                   const TimelineRow& row) {
-    const PhaseTimer timer = row.time_work();
-    return store_estimate(executor, problem, result_);
+    return images_.front()->store(executor, problem, row);
 }
 
 }  // namespace convolume::deconvolve

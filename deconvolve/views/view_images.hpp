@@ -4,6 +4,8 @@
 // be, with the levels of its own, and is then brought to units that all views share: photons above
 // the offset, divided by the gain of the first view.
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "convolume/view_deconvolver.hpp"
@@ -24,10 +26,13 @@ struct ViewProblem {
 
 class ViewImages final : public CallerImages {
   public:
-    /// All arguments are kept by reference.
-    ViewImages(const std::vector<ViewProblem>& views, const std::vector<ConstImageView>& images,
-               const ImageView& result, ViewScales& scales)
-        : views_(views), images_(images), result_(result), scales_(scales) {}
+    /// `images` has the image of each view; that of the first one also has the result of all. The
+    /// other arguments are kept by reference. With `knows_levels`, the problems of the views give
+    /// background, offset and gain, which are then not looked for.
+    ViewImages(const std::vector<ViewProblem>& views,
+               std::vector<std::unique_ptr<CallerImages>> images, ViewScales& scales,
+               bool knows_levels = false)
+        : views_(views), images_(std::move(images)), scales_(scales), knows_levels_(knows_levels) {}
 
     LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
                      const TimelineRow& row) override;
@@ -39,9 +44,9 @@ class ViewImages final : public CallerImages {
 
   private:
     const std::vector<ViewProblem>& views_;
-    const std::vector<ConstImageView>& images_;
-    ImageView result_;
+    std::vector<std::unique_ptr<CallerImages>> images_;
     ViewScales& scales_;
+    bool knows_levels_;
     std::vector<LoadedImage> found_;
 };
 

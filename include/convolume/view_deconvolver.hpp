@@ -53,8 +53,10 @@ CONVOLUME_API bool deconvolves_views(DeconvolveMethod method);
 ///
 /// Methods are rl, rl-tv, shb and map. Background, offset and gain are found in each view as in one
 /// image alone. A number of iterations that is left open is found from one photon in eight of each
-/// view (DeconvolveOptions::hold_out). Arrays are in the memory of one GPU, the first of those that
-/// are chosen, if it holds them. Otherwise they are in host memory, and CPU or GPUs convolve.
+/// view (DeconvolveOptions::hold_out). For the uncertainty (DeconvolveOptions::splits and
+/// DeconvolveRun::uncertainty), the photons of all views are divided in each split. Arrays are in
+/// the memory of one GPU, the first of those that are chosen, if it holds them. Otherwise they are
+/// in host memory, and CPU or GPUs convolve.
 /// @code{.cpp}
 /// Volume psf({5, 5, 5}, PixelType::float32), turned_psf({5, 5, 5}, PixelType::float32);
 /// std::fill_n(psf.elements<float>(), 125, 1.0F);

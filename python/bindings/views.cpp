@@ -217,23 +217,26 @@ void bind_views(nb::module_& module) {
             "execute",
             [](const ViewDeconvolver& self, const std::vector<ReadArray>& images,
                const WriteArray& out, const std::optional<ReadArray>& start,
-               const nb::object& callback, const nb::object& progress) {
+               const nb::object& callback, const nb::object& progress,
+               const std::optional<WriteArray>& uncertainty) {
                 std::vector<ConstImageView> from;
                 for (const ReadArray& image : images) from.push_back(view(image));
                 const ImageView to = view(out);
+                std::optional<ViewSink> deviation;
+                if (uncertainty) deviation.emplace(view(*uncertainty));
                 std::vector<DeconvolveReport> reports;
-                execute_deconvolution(
-                    start, callback, progress,
-                    [&](const DeconvolveRun& run, const ExecutionContext& context) {
-                        reports = self.execute(from, to, run, context);
-                        return reports.front();
-                    });
+                execute_deconvolution(start, callback, progress,
+                                      [&](DeconvolveRun run, const ExecutionContext& context) {
+                                          if (deviation) run.uncertainty = &*deviation;
+                                          reports = self.execute(from, to, run, context);
+                                          return reports.front();
+                                      });
                 nb::list facts;
                 for (const DeconvolveReport& report : reports) facts.append(to_dict(report));
                 return facts;
             },
             "images"_a, "out"_a, "start"_a = nb::none(), "callback"_a = nb::none(),
-            "progress"_a = nb::none());
+            "progress"_a = nb::none(), "uncertainty"_a = nb::none());
 }
 
 }  // namespace convolume::python

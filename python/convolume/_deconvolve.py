@@ -14,7 +14,7 @@ from ._deconvolve_options import CallKeywords, PlanKeywords, core_keywords, deco
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
-from ._iteration import Accepted, core_callback
+from ._iteration import Accepted, core_callback, refused_acceptance
 from ._labels import chosen_axes
 from ._missing_pixels import find_missing, mask_of, weights_of
 from ._options import center_of, extents_of, triple_of, with_keywords
@@ -380,8 +380,7 @@ class Deconvolver:
             return execute(start, called, progress), None
         except Accepted as accepted:
             if self._arguments.get("uncertainty"):
-                raise InvalidArgument("a callback that accepts an estimate ends the run before its uncertainty is "
-                                      f"estimated: give iterations={accepted.iteration.number} instead") from None
+                raise refused_acceptance(accepted) from None
             return {"iterations": accepted.iteration.number,
                     "likelihood": accepted.iteration.likelihood}, accepted.estimate
 

@@ -53,7 +53,7 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     image_dtype: Any
 
 
-class _UncertaintyKeywords(TypedDict, total=False):
+class UncertaintyKeywords(TypedDict, total=False):
     """Keywords of images that are deconvolved as a whole: the standard deviation of the result."""
 
     uncertainty: bool | int
@@ -72,7 +72,7 @@ class _NonfiniteKeywords(TypedDict, total=False):
     nan: Literal["error", "missing"]
 
 
-class PlanKeywords(DeconvolverKeywords, _DepthKeywords, _UncertaintyKeywords, _NonfiniteKeywords, total=False):
+class PlanKeywords(DeconvolverKeywords, _DepthKeywords, UncertaintyKeywords, _NonfiniteKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
 
@@ -90,7 +90,7 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKeywords, _NonfiniteKeywords,
+class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, UncertaintyKeywords, _NonfiniteKeywords,
                              total=False):
     """Keywords of :func:`richardson_lucy`."""
 
@@ -104,7 +104,7 @@ class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKe
     progress: Progress
 
 
-class WienerKeywords(_ModelKeywords, _UncertaintyKeywords, total=False):
+class WienerKeywords(_ModelKeywords, UncertaintyKeywords, total=False):
     """Keywords of :func:`wiener`."""
 
     axes: Sequence[int] | int | None

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import InvalidArgument
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -52,6 +54,12 @@ class Accepted(Exception):
         super().__init__()
         self.iteration = iteration
         self.estimate = iteration.estimate
+
+
+def refused_acceptance(accepted: Accepted) -> InvalidArgument:
+    """Returns the error of a callback that accepts an estimate whose uncertainty is requested."""
+    return InvalidArgument("a callback that accepts an estimate ends the run before its uncertainty is estimated: give "
+                           f"iterations={accepted.iteration.number} instead")
 
 
 def core_callback(callback: Callback, shape: tuple[int, ...],

@@ -10,10 +10,17 @@ import numpy as np
 from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import readable, result_type, writable
-from ._deconvolve_options import Acceleration, Edges, core_keywords, deconvolution_defaults, require_used
+from ._deconvolve_options import (
+    Acceleration,
+    Edges,
+    UncertaintyKeywords,
+    core_keywords,
+    deconvolution_defaults,
+    require_used,
+)
 from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
-from ._iteration import Accepted, Callback, core_callback
+from ._iteration import Accepted, Callback, core_callback, refused_acceptance
 from ._missing_pixels import find_missing, mask_of
 from ._options import triple_of, with_keywords
 from ._run import Progress, Resources, engines, log_plan, progress_bar
@@ -23,7 +30,7 @@ ViewUpdates = Literal["simultaneous", "sequential", "efficient"]
 
 
 class ViewKeywords(Resources, total=False):
-    """Keywords of :class:`ViewDeconvolver`."""
+    """Keywords of :class:`ViewDeconvolver` that also apply to views in blocks."""
 
     method: Literal["rl", "rl-tv", "shb", "map"]
     iterations: int | None
@@ -38,6 +45,10 @@ class ViewKeywords(Resources, total=False):
     no_data: float | Literal["auto", "off"]
     hot_pixels: Literal["auto", "off"]
     nan: Literal["error", "missing"]
+
+
+class ViewPlanKeywords(ViewKeywords, UncertaintyKeywords, total=False):
+    """Keywords of :class:`ViewDeconvolver`."""
 
 
 class ViewDeconvolver:
@@ -73,6 +84,9 @@ class ViewDeconvolver:
     acceleration, edges, tv_weight, roughness, spacing, stop, saturation, no_data, hot_pixels, nan
         See :class:`Deconvolver`. `spacing` is that of the result. The PSF of a view without a transform, if it knows
         its voxels, is resampled to them.
+    uncertainty, seed
+        See :class:`Deconvolver`: calls then return two arrays, the result and its standard deviation. The photons of
+        all views are divided in each split.
     device, workers, max_host_mem, max_gpu_mem, fft
         See :class:`convolume.Run`.
 
@@ -109,9 +123,9 @@ class ViewDeconvolver:
     result_shape: tuple[int, ...]
     """Extents of the result."""
 
-    @with_keywords(ViewKeywords, deconvolution_defaults(ViewKeywords, iterations=None))
+    @with_keywords(ViewPlanKeywords, deconvolution_defaults(ViewPlanKeywords, iterations=None))
     def __init__(self, views: Sequence[View], shapes: Sequence[Sequence[int]], *, shape: Sequence[int] | None = None,
-                 **options: Unpack[ViewKeywords]) -> None:
+                 **options: Unpack[ViewPlanKeywords]) -> None:
         require_used(options)
         self.views = listed(views, "the views")
         self.shapes, self.result_shape = shapes_of(shapes, self.views, shape)
@@ -151,6 +165,8 @@ class ViewDeconvolver:
     def __call__(self, images: Sequence[Any], out: Any = None, *, start: Any = None, dtype: Any = None,
                  callback: Callback | None = None, progress: Progress = None) -> Any:
         """Deconvolves the images of all views; returns the estimate, by default as float32.
+
+        With `uncertainty`, returns the estimate and its standard deviation.
 
         Parameters
         ----------
@@ -198,17 +214,21 @@ class ViewDeconvolver:
                                   "equal")
         called = None if callback is None else core_callback(callback, self.result_shape, (),
                                                              self._arguments.get("stop") == "auto")
+        deviation = np.empty(self.result_shape, np.float32) if self._arguments.get("uncertainty") else None
         target = result.reshape(triple_of(self.result_shape))
         with progress_bar(progress) as report:
             try:
                 facts = core.execute(pixels, target, None if first is None else first.reshape(target.shape), called,
-                                     report)
+                                     report, None if deviation is None else deviation.reshape(target.shape))
             except Accepted as accepted:
+                if deviation is not None:
+                    raise refused_acceptance(accepted) from None
                 low, high = _core.convert(accepted.estimate, result)
                 facts = [{"iterations": accepted.iteration.number, "likelihood": accepted.iteration.likelihood,
                           "clamped_low": low, "clamped_high": high} for _ in pixels]
         self._finish(facts, findings, result.dtype)
-        return result if out is None else out
+        given = result if out is None else out
+        return given if deviation is None else (given, deviation)
 
     def _marked(self, image: np.ndarray, view: View, given: Any) -> tuple[np.ndarray, list[str], float | None]:
         """Returns an image with its missing pixels marked, what is missing, and its saturation."""

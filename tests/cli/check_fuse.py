@@ -134,6 +134,25 @@ check(error_of("masked_out.tif") < 0.85 * alone, "a plane without data", error_o
 run("fuse", "front.tif", "side.tif", "--psf", "psf.tif", "--transform", "side.txt", "--transform-unit", "voxel",
     "--dry-run")
 
+# One view has the uncertainty of a single image. A second recording by the same PSF is as twice the photons.
+known = ["--psf", "psf.tif", "--iterations", "6", "--gain", "1", "--offset", "0", "--background", "20", "--splits", "3"]
+run("deconvolve", "front.tif", *known, "-o", "single.tif", "--uncertainty", "alone_sd.tif")
+run("fuse", "front.tif", *known, "-o", "one.tif", "--uncertainty", "one_sd.tif", "--device", "cpu")
+right, one = (tifffile.imread(name) for name in ("alone_sd.tif", "one_sd.tif"))
+check(right.max() > 10 and np.abs(one - right).max() < 1e-3 * right.max(), "one view", np.abs(one - right).max())
+save("repeated.tif", recorded(specimen, 30))
+done = run("fuse", "front.tif", "repeated.tif", *known, "-o", "two.tif", "--uncertainty", "two_sd.tif", "--json")
+facts = json.loads(done.stdout)
+check(facts["output"]["uncertainty"] == "two_sd.tif" and facts["plan"]["further_runs"] == 6, done.stdout)
+two = tifffile.imread("two_sd.tif")
+check(two.dtype == np.float32 and two.shape == right.shape, two.dtype, two.shape)
+ratio = np.sqrt(np.mean(two**2) / np.mean(right**2))
+check(0.64 < ratio < 0.77, "uncertainty of two recordings", ratio)
+run("fuse", "front.tif", "repeated.tif", *known[:-2], "-o", "again.tif", "--uncertainty", "again_sd.tif", "--splits",
+    "2", "--seed", "4")
+check(np.array_equal(tifffile.imread("again.tif"), tifffile.imread("two.tif")), "another seed changes the result")
+check(not np.allclose(tifffile.imread("again_sd.tif"), two, rtol=0.05), "another seed makes the same uncertainty")
+
 pair = ["fuse", "front.tif", "side.tif", "--psf", "psf.tif", "-o", "bad.tif"]
 run("fuse", "front.tif", "-o", "bad.tif", status=2, says="add --psf")
 run(*pair, "--transform", "side.txt", status=2, says="--transform-unit um or voxel")
@@ -151,6 +170,9 @@ run(*pair, "--transform", "spline.tfm", status=65, says="convert it to an Affine
 run(*pair, "--transform", "dataset.xml", status=65, says="add the number of the setup")
 run(*pair, "--transform", "dataset.xml:0", "--transform", "dataset.xml:7", status=65, says='no setup "7"')
 run(*pair, "--method", "nnls", status=2, says="choose rl")
+run(*pair, "--splits", "4", status=2, says="--splits is of --uncertainty")
+run(*pair, "--uncertainty", "bad.tif", status=2, says="two outputs")
+run(*pair, "--uncertainty", "psf.tif", status=2, says="one of the inputs")
 run(*pair, "--max-host-mem", "1M", status=3, says="of host memory instead")
 check(not Path("bad.tif").exists(), "a failed run leaves no file")
 finish()
