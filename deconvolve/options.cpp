@@ -74,6 +74,17 @@ void require_option(DeconvolveMethod method, std::string_view option) {
         is_among(option, of_photons) ? ", which compares all pixels" : "", "; leave it out"));
 }
 
+void require_option(const DeconvolveOptions& options, std::string_view option) {
+    require_option(options.method, option);
+    if (option != "acceleration" || options.acceleration == Acceleration::none ||
+        options.view_updates == ViewUpdates::simultaneous)
+        return;
+    throw InvalidArgument(sentence(OptionName{"acceleration"}, " does not apply to ",
+                                   OptionName{"view_updates"}, " ", to_string(options.view_updates),
+                                   ", whose steps by one view after the other are not accelerated; "
+                                   "leave it out"));
+}
+
 deconvolve::MethodTraits deconvolve::traits_of(const DeconvolveOptions& options) {
     return visit_method(options.method, [&](auto method) {
         MethodTraits traits = decltype(method)::traits(options);

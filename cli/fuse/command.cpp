@@ -338,6 +338,7 @@ void add_fuse_command(CLI::App& app, Action& action) {
     command->callback([request, command, &action] {
         require_output(request->output, request->run);
         request->views.check(request->images.size());
+        require_given_options(*command, request->options);
         check_uncertainty_options(*command, request->second_output, request->options);
         request->image = request->images.front();
         action = [request] { run_steps<FuseSteps>(*request); };

@@ -34,7 +34,7 @@ void require_given_options(const CLI::App& command, const DeconvolveOptions& opt
             flags.empty() ? nullptr : command.get_option_no_throw(flags.substr(0, flags.find(',')));
         const bool is_given = option != nullptr && option->count() > 0;
         const bool asks_for_nothing = option_value_text(field.get(options)) == "0";
-        if (is_given && !asks_for_nothing) require_option(options.method, field.text.name);
+        if (is_given && !asks_for_nothing) require_option(options, field.text.name);
     });
 }
 

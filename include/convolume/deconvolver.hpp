@@ -301,6 +301,10 @@ CONVOLUME_API const char* to_string(ViewUpdates);
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
 /// Throws InvalidArgument if the method does not use the option.
 CONVOLUME_API void require_option(DeconvolveMethod, std::string_view option);
+/// Throws InvalidArgument if these options do not use an option that the caller gave, maybe with
+/// its default: their method, or for the acceleration their way of updating views. Asking for no
+/// acceleration is always right for views.
+CONVOLUME_API void require_option(const DeconvolveOptions& options, std::string_view option);
 /// Returns whether something needs DeconvolveOptions::gain.
 CONVOLUME_API bool uses_gain(const DeconvolveOptions&);
 /// Returns the options with values for `hold_out`, `iterations` and `coarse_start` if they are left

@@ -337,14 +337,18 @@ void bind_deconvolver(nb::module_& module) {
         "Returns whether a method uses an option.", "method"_a, "option"_a);
     module.def(
         "require_option",
-        [](std::string_view method, std::string_view keyword) {
+        [](std::string_view method, std::string_view keyword, std::string_view view_updates) {
+            DeconvolveOptions options;
+            options.method = parse_deconvolve_method(method);
+            options.view_updates = parse_view_updates(view_updates);
             std::string_view name = keyword;
             for_each_option<DeconvolveOptions>([&](const auto& field) {
                 if (field.text.keyword() == keyword) name = field.text.name;
             });
-            require_option(parse_deconvolve_method(method), name);
+            require_option(options, name);
         },
-        "Raises InvalidArgument if a method does not use a keyword.", "method"_a, "keyword"_a);
+        "Raises InvalidArgument if a method, or a way of updating views, does not use a keyword.",
+        "method"_a, "keyword"_a, "view_updates"_a = "simultaneous");
     module.def("describe_facts", &describe_facts);
     module.def("resolved", &resolved,
                "Returns options with values for what they leave open, for images of this number of "

@@ -127,7 +127,7 @@ def require_used(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         is_open = value is None or value is False or isinstance(value, str) and value in _OPEN
         if not is_open and not (name == "coarse_start" and value == 0):
-            _core.require_option(options.get("method", "rl"), name)
+            _core.require_option(options.get("method", "rl"), name, options.get("view_updates", "simultaneous"))
 
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class ViewDeconvolver:
         How the views change the estimate in an iteration of "rl": all at once; one after the other, as ordered subsets
         (Hudson and Larkin 1994), which takes fewer iterations; or one after the other by back projectors that hold what
         the other views say (Preibisch et al. 2014), which takes fewest and does not end at the most probable object.
-        The last two are not accelerated.
+        The last two are not accelerated, and refuse `acceleration` unless it is "none".
     acceleration, edges, tv_weight, roughness, spacing, stop, saturation, no_data, hot_pixels, nan
         See :class:`Deconvolver`. `spacing` is that of the result. The PSF of a view without a transform, if it knows
         its voxels, is resampled to them.

@@ -173,3 +173,12 @@ def test_what_is_wrong_is_said():
     deconvolver(field, view_updates="sequential", iterations=1)
     with pytest.raises(convolume.InvalidArgument, match="one PSF for each view"):
         deconvolver(field, view_updates="efficient", iterations=1)
+
+
+@pytest.mark.parametrize("updates", ["sequential", "efficient"])
+def test_acceleration_of_one_view_after_the_other_is_refused(updates):
+    views = recordings(300)[1]
+    with pytest.raises(convolume.InvalidArgument, match=f"acceleration does not apply to view_updates {updates}"):
+        deconvolver(views, view_updates=updates, acceleration="biggs-andrews", iterations=2)
+    deconvolver(views, view_updates=updates, acceleration="none", iterations=2)
+    deconvolver(views, acceleration="biggs-andrews", iterations=2)

@@ -173,6 +173,10 @@ run(*pair, "--method", "nnls", status=2, says="choose rl")
 run(*pair, "--splits", "4", status=2, says="--splits is of --uncertainty")
 run(*pair, "--uncertainty", "bad.tif", status=2, says="two outputs")
 run(*pair, "--uncertainty", "psf.tif", status=2, says="one of the inputs")
+for updates in ("sequential", "efficient"):
+    run(*pair, "--view-updates", updates, "--acceleration", "biggs-andrews", status=2,
+        says=f"--acceleration does not apply to --view-updates {updates}")
+run(*pair, "--view-updates", "sequential", "--acceleration", "none", "--dry-run")
 run(*pair, "--max-host-mem", "1M", status=3, says="of host memory instead")
 check(not Path("bad.tif").exists(), "a failed run leaves no file")
 finish()
