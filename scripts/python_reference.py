@@ -32,8 +32,8 @@ OUTLINE = {
     "Templates in signals": "correlation_peaks CorrelationBank divide_by_noise chirp_bank spectral_chirp_bank",
     "Templates in images": "match_template masked_correlation find_peaks",
     "Resampling": "Resampler convert_rate RateConverter",
-    "Point spread functions": "make_psf psf_facts resample_kernel psf_from_beads BeadPsf fit_psf FittedPsf refine_psf "
-                              "RefinedPsf RefinedParameter",
+    "Point spread functions": "make_psf psf_facts resample_kernel psf_from_beads BeadPsf psfs_from_beads RegionPsf "
+                              "fit_psf FittedPsf refine_psf RefinedPsf RefinedParameter",
     "Several views of one object": "View ViewDeconvolver ForwardModel voxel_transform",
     "Stage scans of light sheets": "deskew",
     "Specimens and the camera": "Phantom Camera",

@@ -277,6 +277,34 @@ void bind_beads(nb::module_& module) {
         },
         "stack"_a, "shape"_a, "saturation"_a.none(), "recorded"_a.none(), "optics"_a.none(),
         "progress"_a = nb::none());
+    module.def(
+        "psfs_from_beads",
+        [](const ReadArray& stack, const Triple& regions, const Triple& shape,
+           std::optional<double> saturation, std::optional<PixelType> recorded,
+           const std::optional<PsfOptions>& optics, const nb::object& progress) {
+            const ConstImageView from = view(stack);
+            if (recorded) saturation = bead_saturation(from, *recorded);
+            std::vector<RegionPsf> psfs;
+            std::vector<std::optional<double>> residuals;
+            run_released(1, progress, [&](const ExecutionContext& context) {
+                psfs = psfs_from_beads(from, index3(regions), {index3(shape), saturation}, context);
+                for (RegionPsf& one : psfs)
+                    residuals.push_back(optics ? std::optional(subtract_background(
+                                                     one.psf, *optics, {.stop = context.stop}))
+                                               : std::nullopt);
+            });
+            nb::list found;
+            for (std::size_t k = 0; k < psfs.size(); ++k) {
+                nb::dict facts = bead_psf_facts(psfs[k].psf);
+                facts["residual"] = residuals[k];
+                facts["at"] = nb::make_tuple(psfs[k].at[0], psfs[k].at[1], psfs[k].at[2]);
+                found.append(nb::make_tuple(to_numpy(std::move(psfs[k].psf.values)), facts));
+            }
+            return found;
+        },
+        "stack"_a, "regions"_a, "shape"_a, "saturation"_a.none(), "recorded"_a.none(),
+        "optics"_a.none(),
+        "progress"_a = nb::none());
     module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", "image"_a, "model"_a,
                "saturation"_a.none(), "engines"_a, "progress"_a = nb::none());
     module.def(

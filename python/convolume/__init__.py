@@ -8,7 +8,15 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
+from ._beads import (
+    BeadPsf,
+    RefinedParameter,
+    RefinedPsf,
+    RegionPsf,
+    psf_from_beads,
+    psfs_from_beads,
+    refine_psf,
+)
 from ._bleaching import correct_bleaching
 from ._channels import Channelizer, Synthesizer, channelize, synthesize
 from ._chirps import chirp_bank, spectral_chirp_bank
@@ -69,13 +77,14 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "ConvolumeWarning", "Convolver", "CorrelationBank", "Deconvolver", "DeviceFailure", "Error", "FileFailure",
            "FilterBank", "FilterPlan", "FittedPsf", "ForwardModel", "GpuDevice", "Image", "InputNotFound",
            "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
-           "ProcessReport", "RateConverter", "RefinedParameter", "RefinedPsf", "Resampler", "Run", "Signal",
-           "StreamFilter", "Synthesizer", "Unavailable", "View", "ViewDeconvolver", "__version__", "channelize",
-           "chirp_bank", "convert_rate", "convolve", "correct_bleaching", "correlate", "correlation_peaks", "deskew",
-           "divide_by_noise", "dual_prototype", "filter_bank", "find_peaks", "fit_psf", "gpu_devices", "make_psf",
-           "masked_correlation", "match_template", "open", "open_signal", "plan_process", "process", "process_status",
-           "prototype_filter", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy",
-           "save", "save_signal", "spectral_chirp_bank", "synthesize", "voxel_transform", "wiener"]
+           "ProcessReport", "RateConverter", "RefinedParameter", "RefinedPsf", "RegionPsf", "Resampler", "Run",
+           "Signal", "StreamFilter", "Synthesizer", "Unavailable", "View", "ViewDeconvolver", "__version__",
+           "channelize", "chirp_bank", "convert_rate", "convolve", "correct_bleaching", "correlate",
+           "correlation_peaks", "deskew", "divide_by_noise", "dual_prototype", "filter_bank", "find_peaks", "fit_psf",
+           "gpu_devices", "make_psf", "masked_correlation", "match_template", "open", "open_signal", "plan_process",
+           "process", "process_status", "prototype_filter", "psf_facts", "psf_from_beads", "psfs_from_beads",
+           "refine_psf", "resample_kernel", "richardson_lucy", "save", "save_signal", "spectral_chirp_bank",
+           "synthesize", "voxel_transform", "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.

@@ -13,7 +13,7 @@ from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
 from ._optics import MicroscopeKeywords, psf_options, voxel_um
-from ._options import defaults_of, triple_of, with_keywords
+from ._options import defaults_of, triple_of, whole_numbers, with_keywords
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
@@ -72,6 +72,22 @@ class BeadPsf:
     flux: float
     fwhm: tuple[float, float, float]
     residual: float | None = None
+
+
+@dataclass(frozen=True)
+class RegionPsf(BeadPsf):
+    """The measured point spread function of one region of the field.
+
+    Numbers of beads that were not used, apart from `unusual`, and the background are those of all regions.
+
+    Attributes
+    ----------
+    at : (z, y, x)
+        Place in voxels of the stack. Along each axis it is the mean position of the beads that are used in this row of
+        regions, so that the places of all regions form a grid, as `View.positions` does.
+    """
+
+    at: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -199,6 +215,67 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     >>> round(measured.fwhm[1], 1)  # 2.355 times the deviation
     3.5
     """
+    values, *options, voxel = _measurement(stack, shape, spacing, saturation, optics)
+    with progress_bar(progress) as report:
+        psf, facts = _core.psf_from_beads(values, *options, report)
+    return BeadPsf(Image.of_array(psf, spacing=voxel), **_with_arrays(facts))
+
+
+@names_wrong_types
+def psfs_from_beads(stack: Any, regions: Sequence[int], *, shape: Sequence[int] | None = None,
+                    spacing: Sequence[float] | None = None, saturation: float | Literal["auto"] | None = "auto",
+                    optics: Mapping[str, Any] | None = None, progress: Progress = None) -> list[RegionPsf]:
+    """Measures point spread functions that vary over the field, each as the mean of the beads in a region of a stack.
+
+    The stack is divided into equal regions. The PSF of each is measured as :func:`psf_from_beads` does, by the beads
+    whose middle is in it. :class:`View` takes the PSFs with their places.
+
+    Parameters
+    ----------
+    stack : Image or real array (z, y, x)
+        One channel at one time, with some beads in every region.
+    regions : (z, y, x)
+        Number of regions along each axis.
+    shape, spacing, saturation, optics
+        See :func:`psf_from_beads`; the same for all regions.
+    progress
+        See :class:`convolume.Run`.
+
+    Returns
+    -------
+    list of RegionPsf
+        In the order of the regions, x fastest.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes that do not fit, or a region without usable beads (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> z, y, x = np.mgrid[:15, :32, :80]
+    >>> stack = sum(1000 * np.exp(-s * ((z - 7)**2 + (y - 16)**2 + (x - c)**2)) for c, s in ((20, 0.2), (60, 0.1)))
+    >>> left, right = convolume.psfs_from_beads(stack, (1, 1, 2), shape=(9, 15, 15))
+    >>> [[round(float(c), 2) for c in one.at] for one in (left, right)]
+    [[7.0, 16.0, 20.0], [7.0, 16.0, 60.0]]
+    >>> right.fwhm[2] > left.fwhm[2]
+    True
+    >>> view = convolume.View([left.psf, right.psf], positions=[left.at, right.at])
+    """
+    numbers = whole_numbers(regions, "regions")
+    if len(numbers) != 3:
+        raise InvalidArgument(f"regions has {len(numbers)} numbers: give (z, y, x)")
+    values, *options, voxel = _measurement(stack, shape, spacing, saturation, optics)
+    with progress_bar(progress) as report:
+        measured = _core.psfs_from_beads(values, numbers, *options, report)
+    return [RegionPsf(Image.of_array(psf, spacing=voxel), **_with_arrays(facts)) for psf, facts in measured]
+
+
+def _measurement(stack: Any, shape: Sequence[int] | None, spacing: Sequence[float] | None,
+                 saturation: float | Literal["auto"] | None, optics: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    """Returns the samples of a stack of beads, the extents of a PSF, the value of saturated samples, the model of the
+    PSF, and the voxel, if they are known."""
     if shape is not None and len(shape) != 3:
         raise InvalidArgument(f"shape has {len(shape)} numbers: give (z, y, x) of the PSF")
     values = _volume(stack, "the stack")
@@ -214,11 +291,13 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     extents = _core.bead_psf_size(None if shape is None else triple_of(shape), model, triple_of(values.shape))
     if model is not None:
         model.shape = extents
-    with progress_bar(progress) as report:
-        psf, facts = _core.psf_from_beads(values, extents, level, recorded, model, report)
-    facts["centers"] = np.array(facts["centers"], np.float64).reshape(-1, 3)
-    facts["fluxes"] = np.array(facts["fluxes"], np.float64)
-    return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)
+    return values, extents, level, recorded, model, voxel
+
+
+def _with_arrays(facts: dict[str, Any]) -> dict[str, Any]:
+    """Returns facts on beads with arrays of their centers and fluxes."""
+    return facts | {"centers": np.array(facts["centers"], np.float64).reshape(-1, 3),
+                    "fluxes": np.array(facts["fluxes"], np.float64)}
 
 
 _REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, spacing=None)

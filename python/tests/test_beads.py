@@ -170,3 +170,41 @@ def test_refinements_that_are_refused():
                                               (measured[0], ["na"], SPACING, "2 dimensions")):
         with pytest.raises(ValueError, match=words):
             convolume.refine_psf(stack, parameters, spacing=spacing, **light)
+
+
+def test_regions_have_psfs_of_their_own():
+    """Widths grow from the left to the right, and places are the means of rows and columns of beads."""
+    z, y, x = np.mgrid[:15, :48, :96]
+    stack, places = np.full(z.shape, 10.0), {}
+    for row, across in enumerate((12, 35)):
+        for column, (along, width) in enumerate(((10, 1.2), (33, 1.6), (57, 1.6), (82, 2.0))):
+            center = (7 + 0.2 * row, across, along)
+            places[row, column] = center
+            squares = sum((one - at) ** 2 for one, at in zip((z, y, x), center))
+            stack += 1000 * np.exp(-squares / (2 * width**2))
+    measured = convolume.psfs_from_beads(stack, (1, 2, 3), shape=(11, 15, 15), spacing=(0.3, 0.1, 0.1))
+    assert [len(one.centers) for one in measured] == [1, 2, 1] * 2  # (57 - 0.5) / 32 is below 2
+    for number, one in enumerate(measured):
+        column = number % 3
+        assert one.psf.spacing == (0.3, 0.1, 0.1) and one.psf.shape == (11, 15, 15)
+        np.testing.assert_allclose(one.fwhm, 2.3548 * (1.2, 1.6, 2.0)[column], rtol=0.03)
+        np.testing.assert_allclose(one.at, (7.1, (12, 35)[number // 3], (10, 45, 82)[column]), atol=0.1)
+        assert one.found == 8
+    view = convolume.View([one.psf for one in measured], positions=[one.at for one in measured])
+    light = np.zeros(stack.shape)
+    light[7, 24, 84] = 1
+    image = convolume.ForwardModel([view], [stack.shape], device="cpu")(light)[0]
+    right = np.mean([np.asarray(measured[number].psf)[5, 7] for number in (2, 5)], 0)
+    np.testing.assert_allclose(image[7, 24, 77:92], right, atol=0.02 * right.max())
+    whole = convolume.psfs_from_beads(stack, (1, 1, 1), shape=(11, 15, 15))[0]
+    np.testing.assert_array_equal(whole.psf, convolume.psf_from_beads(stack, shape=(11, 15, 15)).psf)
+
+
+@pytest.mark.parametrize(("regions", "sentence"), [
+    ((2, 2), "regions has 2 numbers"), ((1, 0, 1), "0 regions along y"), ((1, 1, 96), "none is in region"),
+    ((1, 1, 1.5), "regions is")])
+def test_mistakes_in_regions_are_told(regions, sentence):
+    z, y, x = np.mgrid[:15, :32, :96]
+    stack = 1000 * np.exp(-0.2 * ((z - 7.0) ** 2 + (y - 16) ** 2 + (x - 40) ** 2))
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        convolume.psfs_from_beads(stack, regions, shape=(9, 9, 9))

@@ -214,6 +214,7 @@ def cases(folder):
         "resample_kernel": (convolume.resample_kernel, {"kernel": kernel, "spacing": (0.2, 0.1, 0.1),
                                                         "to_spacing": (0.3, 0.1, 0.1)}),
         "psf_from_beads": (convolume.psf_from_beads, {"stack": image, "shape": (3, 5, 5)}),
+        "psfs_from_beads": (convolume.psfs_from_beads, {"stack": image, "regions": (1, 1, 2), "shape": (3, 5, 5)}),
         "refine_psf": (convolume.refine_psf, {"measured": known, **optics}),
         "fit_psf": (convolume.fit_psf, {"image": known, **optics, "shape": (3, 5, 5)}),
         "View": (convolume.View, {"psf": kernel}),
@@ -291,8 +292,8 @@ def gradient_cases():
 
 # Objects that are made by the library only, and functions without arguments.
 NOT_CALLED = {"BeadPsf", "FilterPlan", "FittedPsf", "GpuDevice", "Image", "Iteration", "Plan", "ProcessPlan",
-              "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "BlocksFailed", "gpu_devices", "CacheInfo",
-              "clear", "info", "__version__"}
+              "ProcessReport", "RefinedParameter", "RefinedPsf", "RegionPsf", "Run", "BlocksFailed", "gpu_devices",
+              "CacheInfo", "clear", "info", "__version__"}
 
 
 def check_complete(found):
