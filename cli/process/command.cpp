@@ -46,7 +46,8 @@ constexpr auto process_options = std::to_array<ProcessOption>({
     {groups::method, "--method", "METHOD", "deconvolve: as of convolume deconvolve (default rl)"},
     {groups::method, "--iterations", "N", "deconvolve: number of iterations"},
     {groups::method, "--acceleration", "none|biggs-andrews", "deconvolve: default none"},
-    {groups::method, "--background", "N|auto", "deconvolve: a number, or auto: found once"},
+    {groups::method, "--background", "N|auto",
+     "deconvolve: a number, or auto: found once; fuse: of all views, or once for each"},
     {groups::method, "--stop", "X|auto", "deconvolve: finds the number of iterations, once"},
     {groups::method, "--edges", "extend|zero|nearest|reflect|mirror|wrap",
      "deconvolve: the object beyond the image's edges (default extend)"},
@@ -61,6 +62,9 @@ constexpr auto process_options = std::to_array<ProcessOption>({
      "fuse: edge of the result's voxels, which are cubes (default: the first view's voxels)"},
     {groups::method, "--light", "X",
      "fuse: light that a view records, relative to the others, once for each (default 1)"},
+    {groups::method, "--view-mask", "FILE",
+     "fuse: weight of each pixel of a view, from 0, as --mask of convolume fuse: of all views, or "
+     "once for each"},
     {groups::method, "--border", "N",
      "fuse: voxels at the borders of views over which their weight rises from 0 (default 0)"},
     {groups::method, "--view-updates", "simultaneous|sequential|efficient",
@@ -124,7 +128,8 @@ void add_process_command(CLI::App& app, Action& /*action*/) {
     command->add_option("TARGET", "OME-Zarr: a path or s3://bucket/name.zarr")->required();
     for (const ProcessOption& option : process_options) add_text(*command, option);
     add_scan_options(*command);
-    for (const char* name : {"--kernel", "--view", "--transform", "--light"})
+    for (const char* name :
+         {"--kernel", "--view", "--transform", "--light", "--view-mask", "--background"})
         command->get_option(name)->take_all()->allow_extra_args(false);
 }
 

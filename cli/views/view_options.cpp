@@ -5,6 +5,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
 #include "operations/views/field_psfs.hpp"
+#include "operations/views/masks.hpp"
 
 namespace convolume::cli {
 
@@ -101,10 +102,7 @@ nlohmann::ordered_json to_json(const ViewPsfs& psfs) {
 Volume load_mask(const std::string& path, const Shape3& shape) {
     const auto reader = io::open_image(path);
     const io::ImageMetadata& found = reader->metadata();
-    if (found.shape != shape || found.channels != 1 || found.frames != 1 || is_complex(found.type))
-        throw BadData(message("the mask \"", path, "\" is ", one_line(found),
-                              ", but real numbers of z,y,x ", to_string(shape),
-                              " are needed, one for each pixel of the view"));
+    check_view_mask(path, found, shape);
     Volume read(shape, found.type), mask(shape, PixelType::float32);
     reader->read(0, 0, read.view());
     reader->check_unchanged();

@@ -54,7 +54,7 @@ void check_view_counts(const ViewCounts& given) {
     if (given.psfs == 0)
         throw InvalidArgument("the views have no point spread function; add --psf");
     check_view_values("--psf", given.psfs, given.views);
-    check_view_values("--mask", given.masks, given.views);
+    check_view_values(given.mask_option, given.masks, given.views);
     check_view_values("--background", given.backgrounds, given.views);
     check_view_values("--light", given.lights, given.views);
     check_view_transforms("--transform", given.transforms, given.views);

@@ -38,6 +38,7 @@ void check_view_transforms(const char* option, std::size_t given, std::size_t vi
 /// Numbers of values that a user gives for several views.
 struct ViewCounts {
     std::size_t views = 1, psfs = 0, masks = 0, backgrounds = 0, lights = 0, transforms = 0;
+    const char* mask_option = "--mask";  ///< name of the option of masks
 };
 
 /// Throws InvalidArgument if views have no PSF, or a number of values does not suit them.

@@ -12,6 +12,7 @@
 #include "bindings/released.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "operations/views/field_psfs.hpp"
+#include "operations/views/masks.hpp"
 #include "operations/views/transforms.hpp"
 
 namespace convolume::python {
@@ -104,11 +105,19 @@ void bind_view_files(nb::module_& module) {
     using Numbers = std::array<double, 3>;
     module.def(
         "check_view_counts",
-        [](std::size_t views, std::size_t psfs, std::size_t lights, std::size_t transforms) {
-            check_view_counts({views, psfs, 0, 0, lights, transforms});
+        [](std::size_t views, std::size_t psfs, std::size_t masks, std::size_t backgrounds,
+           std::size_t lights, std::size_t transforms) {
+            check_view_counts({views, psfs, masks, backgrounds, lights, transforms, "--view-mask"});
         },
         "Refuses numbers of values that do not suit a number of views.", "views"_a, "psfs"_a,
-        "lights"_a, "transforms"_a);
+        "masks"_a, "backgrounds"_a, "lights"_a, "transforms"_a);
+    module.def(
+        "check_view_mask",
+        [](const std::string& path, const io::ImageMetadata& mask, const Triple& view) {
+            check_view_mask(path, mask, index3(view));
+        },
+        "Refuses a mask that is not one stack of real numbers with the extents of a view.",
+        "path"_a, "mask"_a, "view"_a);
     module.def(
         "read_view_maps",
         [](const std::vector<std::string>& files, const std::string& unit,

@@ -25,9 +25,9 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     if isinstance(psfs, dict):
         raise InvalidArgument("--psf names channels, but with --op fuse it names the PSF of each view: leave them out")
     psfs = [psfs] if isinstance(psfs, str) else psfs
-    lights = [_number(text) for text in given.pop("light", [])]
-    transforms = given.pop("transform", [])
-    _core.check_view_counts(count, len(psfs), len(lights), len(transforms))
+    lights, transforms, masks = (given.pop(name, []) for name in ("light", "transform", "view_mask"))
+    backgrounds = given.pop("background", [])
+    _core.check_view_counts(count, len(psfs), len(masks), len(backgrounds), len(lights), len(transforms))
     opening: dict[str, Any] = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
     images = [open_quietly(one, **opening) for one in sources]
     to_result = _take_grid(given, images[0])
@@ -35,21 +35,28 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     if unit not in ("", "um", "voxel"):
         raise InvalidArgument(f"--transform-unit is um or voxel, not '{unit}': choose one of these")
     maps = _core.read_view_maps(transforms, unit, sources, [image._metadata for image in images], to_result)
-    origin, background = given.pop("origin", "middle"), given.pop("background", "auto")
-    border = given.pop("border", 0)
+    origin, border = given.pop("origin", "middle"), given.pop("border", 0)
     given["views"] = [
-        View(**_psfs(psfs[number if len(psfs) > 1 else 0], origin, image),
-             transform=_transform(np.column_stack([matrix, offset]), "shape" in given), background=background,
-             light=lights[number if len(lights) > 1 else 0] if lights else 1.0, border=border)
+        View(**_psfs(_of_view(psfs, number, ""), origin, image),
+             transform=_transform(np.column_stack([matrix, offset]), "shape" in given),
+             mask=_mask(_of_view(masks, number, ""), image), background=_of_view(backgrounds, number, "auto"),
+             light=_of_view(lights, number, 1.0), border=border)
         for number, (image, (matrix, offset)) in enumerate(zip(images, maps))]
     return sources
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidArgument(f"--light is '{text}': give a number") from None
+def _of_view(values: list[Any], number: int, default: Any) -> Any:
+    """Returns the value for a view among those of an option that is given once for all views, or once for each."""
+    return values[number if len(values) > 1 else 0] if values else default
+
+
+def _mask(path: str, view: Image) -> np.ndarray | None:
+    """Returns the weights of the pixels of a view from a file."""
+    if not path:
+        return None
+    image = open_image(path)
+    _core.check_view_mask(path, image._metadata, view._metadata.shape)
+    return np.asarray(image).reshape(view._metadata.shape)
 
 
 def _transform(matrix: np.ndarray, has_grid: bool) -> np.ndarray | None:

@@ -41,7 +41,7 @@ _VALUES: dict[str, tuple[Callable[[str], Any], str]] = {
     **dict.fromkeys(("halo", "chunks", "shards"), (_extents, "Z,Y,X")), "block": (_or_auto(_extents), "Z,Y,X or auto"),
     **dict.fromkeys(("iterations", "level", "levels", "zarr_format", "workers", "border"), (int, "a whole number")),
     **dict.fromkeys(("background", "stop"), (_or_auto(float), "a number or auto")),
-    **dict.fromkeys(("cval", "threshold", "angle", "fill"), (float, "a number")),
+    **dict.fromkeys(("cval", "threshold", "angle", "fill", "light"), (float, "a number")),
     "origin": (_origin, "Z,Y,X or a name"),
     "output_spacing": (functools.partial(_core.parse_lengths_um, "--output-voxel"), "Z,Y,X"),
     **dict.fromkeys(("resume", "overwrite", "json", "quiet", "status", "dry_run", "opposite", "rotate"),
@@ -52,7 +52,7 @@ _KEYWORDS = {"threads": "workers", "output_type": "dtype", "opposite_scan": "opp
 """Keywords of :func:`process` for options with another name."""
 
 
-_LISTS = ("view", "transform", "light")
+_LISTS = ("view", "transform", "light", "view_mask")
 """Options that are given once for each of several views."""
 
 
@@ -65,24 +65,33 @@ def _kernel_of(texts: list[str]) -> str | list[str] | dict[str, str]:
     return paths[0] if len(paths) == 1 else paths
 
 
+def _value(name: str, keyword: str, text: str) -> Any:
+    """Returns the value of an option from its text."""
+    read, what = _VALUES.get(keyword, (str, "a text"))
+    try:
+        return read(text)
+    except InvalidArgument:
+        raise
+    except ValueError:
+        raise InvalidArgument(f"--{name} is '{text}': give {what}") from None
+
+
 def _given(words: Sequence[str]) -> dict[str, Any]:
     """Returns the options that are given, by the keywords of :func:`process`, and the arguments SOURCE and TARGET."""
     found: dict[str, Any] = {}
-    for name, texts in _core.parse_process(list(words)).items():
+    parsed = _core.parse_process(list(words))
+    fuses = parsed.get("op", [""])[-1] == "fuse"
+    for name, texts in parsed.items():
         option = name.replace("-", "_")
         keyword = _KEYWORDS.get(option, option)
-        if keyword in _LISTS:
-            found[keyword] = texts
-            continue
-        if len(texts) > 1 and keyword != "kernel":
+        is_list = keyword in _LISTS or keyword == "background" and fuses
+        if len(texts) > 1 and keyword != "kernel" and not is_list:
             raise InvalidArgument(f"--{name} is given {len(texts)} times: give it once")
-        read, what = _VALUES.get(keyword, (str, "a text"))
-        try:
-            found[keyword] = _kernel_of(texts) if keyword == "kernel" else read(texts[-1])
-        except InvalidArgument:
-            raise
-        except ValueError:
-            raise InvalidArgument(f"--{name} is '{texts[-1]}': give {what}") from None
+        if keyword == "kernel":
+            found[keyword] = _kernel_of(texts)
+            continue
+        values = [_value(name, keyword, text) for text in texts]
+        found[keyword] = values if is_list else values[-1]
     return found
 
 

@@ -76,6 +76,36 @@ def test_views_of_files(folder, capsys):
     assert convolume.open(folder / "v.zarr").spacing == VOXEL
 
 
+def test_masks_and_backgrounds_of_each_view(folder, random):
+    """Blocks are those of the whole, which the command fuse makes of the same files."""
+    masks = [np.ones(SHAPE, np.float32), random.uniform(0.2, 1, SHAPE).astype(np.float32)]
+    masks[0][5:11] = 0
+    for name, mask in zip(("a", "b"), masks):
+        convolume.save(folder / f"mask_{name}.tif", mask)
+    turned = ["--transform", f"{folder}/b.txt", "--transform-unit", "voxel"]
+    given = ["--background", "20", "--background", "18.5", *turned]
+    of_masks = [word for name in ("a", "b") for word in ("--view-mask", f"{folder}/mask_{name}.tif")]
+    assert run(folder, "m.zarr", *given, *of_masks, "-q", "--halo", "14,18,22") == 0
+    views = [convolume.View(PSF, background=20, mask=masks[0]),
+             convolume.View(PSF, MATRIX, background=18.5, mask=masks[1])]
+    right = expected(folder, views, halo=(14, 18, 22))
+    np.testing.assert_array_equal(result_of(folder, "m.zarr"), right)
+    images = [np.asarray(convolume.open(folder / f"{name}.zarr")) for name in ("a", "b")]
+    known = {"acceleration": "none", "iterations": 5, "device": "cpu", "no_data": "off", "hot_pixels": "off",
+             "saturation": None}
+    whole = convolume.ViewDeconvolver(views, [SHAPE] * 2, **known)(images)
+    plain = [convolume.View(PSF, background=20), convolume.View(PSF, MATRIX, background=18.5)]
+    other = convolume.ViewDeconvolver(plain, [SHAPE] * 2, **known)(images)
+    # Offset, gain and start of blocks are those of a part.
+    assert np.linalg.norm(right - whole) < 0.08 * np.linalg.norm(whole)
+    assert np.linalg.norm(right - other) > 0.4 * np.linalg.norm(whole)
+    # One mask and one background are those of all views.
+    assert run(folder, "one.zarr", "--background", "20", *turned, *of_masks[:2], "-q") == 0
+    right = expected(folder, [convolume.View(PSF, background=20, mask=masks[0]),
+                              convolume.View(PSF, MATRIX, background=20, mask=masks[0])])
+    np.testing.assert_array_equal(result_of(folder, "one.zarr"), right)
+
+
 def test_psfs_of_a_field_and_one_view_after_the_other(folder):
     field = {"psf": [PSF, CORNER], "positions": [(0, 4, 0), (0, 16, 0)], "background": 20}
     right = expected(folder, [convolume.View(**field), convolume.View(**field, transform=MATRIX)],
@@ -116,7 +146,10 @@ def test_transforms_to_a_common_space_keep_the_voxels_of_the_first_view(folder):
     (["--transform", "b.txt"], 2, "--transform-unit um or voxel"),
     (["--psf", "psf.tif", "--psf", "psf.tif"], 2, "--psf is given 3 times"),
     (["--light", "much"], 2, "--light is 'much'"), (["--transform-unit", "mm"], 2, "um or voxel, not 'mm'"),
-    (["--background", "90", "--background", "100"], 2, "--background is given 2 times: give it once"),
+    (["--background", "90"] * 3, 2, "--background is given 3 times"),
+    (["--view-mask", "psf.tif"] * 3, 2, "--view-mask is given 3 times"),
+    (["--view-mask", "psf.tif", "--transform", "b.txt", "--transform-unit", "voxel"], 65, "each pixel of the view"),
+    (["--background", "20", "--background", "dark"], 2, "--background is 'dark': give a number or auto"),
     (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "names the PSF of each view"),
     (["--view-updates", "serial"], 2, "simultaneous, sequential or efficient")])
 def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch):
