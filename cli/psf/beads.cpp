@@ -115,10 +115,7 @@ class BeadPsfSteps : public RunSteps {
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
-        const index_t files = request_.regions ? element_count(*request_.regions) : 1;
-        for (index_t k = 0; k < files; ++k)
-            writers_.push_back(
-                create_psf_file(request_, path_of(k), size_, input_metadata_.voxel_size_um));
+        first_writer_ = create(0);
         Volume read(input_metadata_.shape, input_metadata_.type);
         reader_->read(0, channel_, read.view());
         reader_->check_unchanged();
@@ -137,15 +134,18 @@ class BeadPsfSteps : public RunSteps {
             residuals_.push_back(model_ ? subtract_background(psf, *model_, only_stoppable(context))
                                         : 0);
             if (request_.write_model)
-                writers_[k]->write(0, 0, make_psf(*model_, only_stoppable(context)).values.view());
-            else
-                writers_[k]->write(0, 0, psf.values.view());
+                psf.values = make_psf(*model_, only_stoppable(context)).values;
         }
     }
 
+    /// Only as many files may be open as the system allows, and there may be more regions.
     void commit() override {
         io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
-        for (const auto& writer : writers_) writer->commit();
+        for (std::size_t k = 0; k < psfs_.size(); ++k) {
+            const auto writer = k == 0 ? std::move(first_writer_) : create(static_cast<index_t>(k));
+            writer->write(0, 0, psfs_[k].psf.values.view());
+            writer->commit();
+        }
         if (request_.regions) io::write_whole_file(request_.list_file(), list_text());
     }
 
@@ -232,6 +232,10 @@ class BeadPsfSteps : public RunSteps {
         return request_.regions ? request_.file_of_region(k) : request_.output;
     }
 
+    std::unique_ptr<io::ImageWriter> create(index_t k) const {
+        return create_psf_file(request_, path_of(k), size_, input_metadata_.voxel_size_um);
+    }
+
     void measure(const ConstImageView& stack, const ExecutionContext& context) {
         const BeadOptions options{size_, bead_saturation(stack, input_metadata_.type)};
         if (request_.regions)
@@ -302,7 +306,7 @@ class BeadPsfSteps : public RunSteps {
     io::ImageMetadata input_metadata_;
     std::unique_ptr<io::ImageReader> reader_;
     index_t channel_ = 0;
-    std::vector<std::unique_ptr<io::ImageWriter>> writers_;
+    std::unique_ptr<io::ImageWriter> first_writer_;  ///< of the PSF, or of that of the first region
     std::optional<PsfOptions> model_;  ///< model of the PSF; nothing if NA or wavelength is unknown
     Shape3 size_;
     std::vector<RegionPsf> psfs_;        ///< one, or those of the regions

@@ -259,11 +259,27 @@ def check_refusals():
     check("no bead stands out of the noise" in text, "noise only", text)
 
 
+def check_many_regions():
+    """More regions than files may be open at once."""
+    centers = [(7, 8 + 16 * row, 8 + 16 * column) for row in range(6) for column in range(8)]
+    z, y, x = np.mgrid[:15, :96, :128]
+    stack = sum(2000 * np.exp(-((z - c) ** 2 + (y - a) ** 2 + (x - b) ** 2) / 4) for c, a, b in centers)
+    tifffile.imwrite("beads.tif", np.asarray(stack + 100, "u2"))
+    limited = ["sh", "-c", 'ulimit -n 24; exec "$@"', "sh", command, "psf", "--from-beads", "beads.tif", "-o", "r.npy",
+               "--size", "7,9,9", "--voxel", "200,80,80nm", "--regions", "1,6,8"]
+    done = subprocess.run(limited, capture_output=True, text=True)
+    check(done.returncode == 0, "many regions", done.stderr)
+    check(len([name for name in os.listdir() if name.startswith("r.0-")]) == 48, os.listdir())
+    right = np.exp(-(np.arange(-4, 5) ** 2) / 4)
+    psf = np.load("r.0-3-5.npy")
+    check(np.abs(psf[3, 4] / psf[3, 4, 4] - right).max() < 0.03, psf[3, 4])
+
+
 print("seed", SEED)
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for part in (check_widefield, check_eight_bits, check_gaussian, check_refusals, check_refined,
-                 check_refined_refusals):
+                 check_refined_refusals, check_many_regions):
         part()
     os.chdir("/")
 finish()
