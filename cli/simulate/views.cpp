@@ -8,12 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "cli/files/result_output.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/forward_model.hpp"
 #include "convolume/image_format.hpp"
+#include "convolume/scratch_image.hpp"
 #include "operations/warnings/psf.hpp"
 
 namespace convolume::cli {
@@ -97,10 +99,24 @@ class ViewSteps final : public ImageSteps {
                 view.boundary = request_.options.boundary;
             if (one.mask.shape() != Shape3{}) view.mask = one.mask.view();
         }
+        const ObjectGrid grid = object_grid(input_metadata_.shape, views);
+        const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
+        const index_t own = bytes_beside_model(grid);
+        if (own >= limit)
+            throw OutOfMemory(sentence("the phantom and the image of a view take ",
+                                       format_bytes(own), ", but the limit is ",
+                                       format_bytes(limit), "; raise it (",
+                                       OptionName{"max_host_bytes"}, ")"));
         ForwardModelOptions options;
         options.precision = request_.options.precision;
-        options.max_host_bytes = request_.options.max_host_bytes;
-        model_.emplace(object_grid(input_metadata_.shape, views), views, options, request_.engines);
+        const bool fits = plan_beside_intermediate(limit - own, [&](index_t bytes) {
+            options.max_host_bytes = bytes;
+            model_.emplace(grid, views, options, request_.engines);
+        });
+        index_t light = 0;
+        for (const One& one : views_) light = checked_add(light, format_of_light(one).bytes());
+        light_place_ = place_of_intermediate(light, limit - own, fits);
+        plan_bytes_ = own + model_->host_bytes();
     }
 
     void execute(const Console&, ProgressMeter&, const ExecutionContext& context) override {
@@ -114,12 +130,18 @@ class ViewSteps final : public ImageSteps {
                 one.truth_writer =
                     io::create_image(path_of(request_.second_output, v), expected, request_.create);
         }
-        const std::vector<std::vector<Volume>> light = image_phantom(context);
-        total_.photons_per_unit = request_.photons_per_unit
-                                      ? *request_.photons_per_unit
-                                      : photons_for_peak(request_, brightest(light));
-        for (std::size_t i = 0; i < light.size(); ++i)
-            for (std::size_t v = 0; v < views_.size(); ++v) record(i, v, light[i][v], context);
+        const std::string folder = folder_of(request_.output);
+        for (One& one : views_)
+            one.light_image =
+                std::make_unique<ScratchImage>(format_of_light(one), light_place_, folder);
+        // The brightest pixel is known only after everything is imaged.
+        const double peak = image_phantom(context);
+        total_.photons_per_unit = request_.photons_per_unit ? *request_.photons_per_unit
+                                                            : photons_for_peak(request_, peak);
+        for (One& one : views_) {
+            record(one, context);
+            one.light_image.reset();
+        }
         for (const CameraReport& report : recorded_of_) total_.camera += report;
     }
 
@@ -149,9 +171,12 @@ class ViewSteps final : public ImageSteps {
         }
         facts.console.fact("plan",
                            message("an object of z,y,x ", to_string(model_->object().shape), ", ",
-                                   format_bytes(model_->host_bytes()), " on ", model_->engines()));
+                                   format_bytes(plan_bytes_), " on ", model_->engines()));
+        const bool in_file = light_place_ == ScratchImage::Place::file;
+        if (in_file) facts.console.fact("light", "between views and cameras, in temporary files");
         facts.json["plan"] = {{"object", shape_json(model_->object().shape)},
-                              {"host_bytes", model_->host_bytes()},
+                              {"host_bytes", plan_bytes_},
+                              {"light_in_file", in_file},
                               {"engines", model_->engines()}};
     }
 
@@ -186,7 +211,26 @@ class ViewSteps final : public ImageSteps {
         double light = 1;
         Camera camera;
         std::unique_ptr<io::ImageWriter> writer, truth_writer;
+        std::unique_ptr<ScratchImage> light_image;  ///< of all volumes, until it is recorded
     };
+
+    PixelType light_type() const {
+        return request_.options.precision == Precision::float64 ? PixelType::float64
+                                                                : PixelType::float32;
+    }
+    StackFormat format_of_light(const One& one) const {
+        return {one.metadata.shape, light_type(), input_metadata_.frames, input_metadata_.channels};
+    }
+    /// Returns the bytes of the phantom as it is read, of the object, and of the largest image of a
+    /// view.
+    index_t bytes_beside_model(const ObjectGrid& grid) const {
+        index_t largest = 0;
+        for (const One& one : views_)
+            largest = std::max(largest, StackFormat{one.metadata.shape, light_type()}.bytes());
+        return checked_add(
+            checked_add(StackFormat{input_metadata_.shape, input_metadata_.type}.bytes(), largest),
+            StackFormat{grid.shape, light_type()}.bytes());
+    }
 
     std::size_t index_of(const One& one) const {
         return static_cast<std::size_t>(&one - views_.data());
@@ -215,30 +259,30 @@ class ViewSteps final : public ImageSteps {
         return inverse(grid.map);
     }
 
-    /// Returns the images of all volumes by all views.
-    std::vector<std::vector<Volume>> image_phantom(const ExecutionContext& context) {
-        std::vector<std::vector<Volume>> images;
-        const PixelType type = request_.options.precision == Precision::float64
-                                   ? PixelType::float64
-                                   : PixelType::float32;
-        Volume object(model_->object().shape, type);
+    /// Makes the light of all views. Returns that of the brightest pixel.
+    double image_phantom(const ExecutionContext& context) {
+        Volume object(model_->object().shape, light_type());
         Volume read(input_metadata_.shape, input_metadata_.type);
         const ImageView place =
             subview(object.view(), {model_->object().result_at,
                                     end_of(model_->object().result_at, input_metadata_.shape)});
+        double peak = 0;
         for (index_t t = 0; t < input_metadata_.frames; ++t)
             for (index_t c = 0; c < input_metadata_.channels; ++c) {
                 reader_->read(t, c, read.view());
                 convert_pixels(std::as_const(read).view(), place, request_.engines.threads);
                 check_samples(object, t, c);
-                std::vector<Volume>& of_volume = images.emplace_back();
                 for (std::size_t v = 0; v < views_.size(); ++v) {
-                    Volume& image = of_volume.emplace_back(views_[v].metadata.shape, type);
+                    One& one = views_[v];
+                    Volume image(one.metadata.shape, light_type());
                     model_->record(v, std::as_const(object).view(), image.view(), context);
+                    peak = std::max(peak, one.light * largest(image));
+                    one.light_image->write_box(t, c, {{0, 0, 0}, image.shape()},
+                                               std::as_const(image).view());
                 }
             }
         reader_->check_unchanged();
-        return images;
+        return peak;
     }
 
     static Index3 end_of(const Index3& begin, const Shape3& shape) {
@@ -273,47 +317,57 @@ class ViewSteps final : public ImageSteps {
         throw NonfiniteSample(value, reader_->place_in_file(place), "repair it, or add --nan zero");
     }
 
-    double brightest(const std::vector<std::vector<Volume>>& light) const {
-        double peak = 0;
-        for (const std::vector<Volume>& of_volume : light)
-            for (std::size_t v = 0; v < views_.size(); ++v)
-                visit_pixel_type(of_volume[v].type(), [&](auto tag) {
-                    using T = typename decltype(tag)::type;
-                    if constexpr (std::is_floating_point_v<T>) {
-                        const T* const values = of_volume[v].elements<T>();
-                        const T largest =
-                            *std::max_element(values, values + element_count(of_volume[v].shape()));
-                        peak = std::max(peak, views_[v].light * static_cast<double>(largest));
-                    }
-                });
-        return peak;
+    static double largest(const Volume& image) {
+        double found = 0;
+        visit_pixel_type(image.type(), [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            if constexpr (std::is_floating_point_v<T>) {
+                const T* const values = image.elements<T>();
+                found = static_cast<double>(
+                    *std::max_element(values, values + element_count(image.shape())));
+            }
+        });
+        return found;
     }
 
-    /// Records the light of volume i in view v.
-    void record(std::size_t i, std::size_t v, const Volume& light,
-                const ExecutionContext& context) {
-        One& one = views_[v];
-        const auto volume = static_cast<index_t>(i);
-        const index_t t = volume / input_metadata_.channels;
-        const index_t c = volume % input_metadata_.channels;
-        Volume photons(light.shape(), PixelType::float64);
-        convert_pixels(light.view(), photons.view(), request_.engines.threads);
+    /// Records the light of all volumes in a view, plane by plane.
+    void record(One& one, const ExecutionContext& context) {
+        const Shape3& shape = one.metadata.shape;
+        const Shape3 plane{1, shape.y, shape.x};
+        Volume light(plane, light_type()), photons(plane, PixelType::float64);
+        Volume adu(plane, one.metadata.type);
+        Volume expected(plane, PixelType::float32);
+        const index_t planes = volumes() * shape.z;
+        for (index_t number = 0; number < planes; ++number) {
+            throw_if_stopped(context);
+            const index_t z = number % shape.z, volume = number / shape.z;
+            const index_t t = volume / input_metadata_.channels;
+            const index_t c = volume % input_metadata_.channels;
+            const Box3 box{{z, 0, 0}, {z + 1, shape.y, shape.x}};
+            one.light_image->read_box(t, c, box, light.view());
+            convert_pixels(std::as_const(light).view(), photons.view(), request_.engines.threads);
+            recorded_of_[index_of(one)] += expose_plane(one, number, photons, adu);
+            const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu.bytes());
+            one.writer->write_box(t, c, box, std::as_const(adu).view());
+            if (!one.truth_writer) continue;
+            double* const values = photons.elements<double>();
+            for (index_t k = 0; k < element_count(plane); ++k)
+                values[k] += one.camera.background_photons;
+            convert_pixels(std::as_const(photons).view(), expected.view(),
+                           request_.engines.threads);
+            one.truth_writer->write_box(t, c, box, std::as_const(expected).view());
+        }
+    }
+
+    /// Scales the light of a plane to photons, and records them.
+    CameraReport expose_plane(const One& one, index_t number, Volume& photons, Volume& adu) const {
         double* const values = photons.elements<double>();
         const double factor = total_.photons_per_unit * one.light;
         // Rounding of the transforms may be below zero in dark pixels.
-        for (index_t k = 0; k < element_count(light.shape()); ++k)
+        for (index_t k = 0; k < element_count(photons.shape()); ++k)
             values[k] = std::max(0.0, values[k] * factor);
-        Volume adu(light.shape(), one.metadata.type);
-        recorded_of_[v] += expose(one.camera, std::as_const(photons).view(),
-                                  volume * light.shape().z, adu.view(), request_.engines.threads);
-        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu.bytes());
-        one.writer->write(t, c, std::as_const(adu).view());
-        if (!one.truth_writer) return;
-        for (index_t k = 0; k < element_count(light.shape()); ++k)
-            values[k] += one.camera.background_photons;
-        Volume expected(light.shape(), PixelType::float32);
-        convert_pixels(std::as_const(photons).view(), expected.view(), request_.engines.threads);
-        one.truth_writer->write(t, c, std::as_const(expected).view());
+        return expose(one.camera, std::as_const(photons).view(), number, adu.view(),
+                      request_.engines.threads);
     }
 
     const ViewsRequest& request_;
@@ -321,6 +375,8 @@ class ViewSteps final : public ImageSteps {
     std::optional<ForwardModel> model_;
     std::vector<CameraReport> recorded_of_;  ///< of each view
     RecordedLight total_;                    ///< of all views
+    ScratchImage::Place light_place_ = ScratchImage::Place::memory;
+    index_t plan_bytes_ = 0;
 };
 
 }  // namespace

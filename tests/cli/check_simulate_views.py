@@ -176,4 +176,24 @@ for text, says in (("z,y,psf\n", "its first line is"), ("z,y,x,psf\n", "has no P
     Path("list.csv").write_text(text)
     run(*pair, "--views", 1, "--psf", "list.csv", status=2 if says == "grid" else 65, says=says)
 check(not Path("bad.1.tif").exists(), "a failed run leaves no file")
+# Light larger than the memory limit is in files, and the recordings are the same.
+save("psf_small.tif", gaussian((5, 5, 5), (1, 1, 1)))
+large = np.zeros((2, 24, 96, 96), np.float32)
+large[:, ::3, ::7, ::5] = rng.uniform(1, 9, large[:, ::3, ::7, ::5].shape)
+tifffile.imwrite("large.tif", large.transpose(1, 0, 2, 3), imagej=True, metadata={"axes": "ZCYX"})
+results = {}
+for name, limit in (("free", []), ("bound", ["--max-host-mem", "9M"])):
+    done = run("simulate", "large.tif", "--views", "8", "--psf", "psf_small.tif", "-o", f"{name}.npy", "--truth",
+               f"{name}_truth.npy", "--json", "-q", "--device", "cpu", "--threads", "2", *limit)
+    facts = json.loads(done.stdout)
+    check(facts["plan"]["light_in_file"] == bool(limit), facts["plan"])
+    if limit:  # that of all views takes 16 times 0.84 MiB
+        check(facts["report"]["peak_buffer_bytes"] <= 9 << 20, facts["report"]["peak_buffer_bytes"])
+    results[name] = [[np.load(f"{name}{what}.{v}.npy") for v in range(1, 9)] for what in ("", "_truth")]
+for one, other in zip(results["free"][1], results["bound"][1]):
+    check(np.allclose(one, other, atol=1e-4 * one.max()), np.abs(one - other).max())
+check(np.mean(np.array(results["free"][0]) == np.array(results["bound"][0])) > 0.99, "recordings differ")
+check(not [name for name in os.listdir(".") if "scratch" in name], os.listdir("."))
+run("simulate", "large.tif", "--views", "2", "--psf", "psf_small.tif", "-o", "never.npy", "--max-host-mem", "2M",
+    status=3, says="raise it (--max-host-mem)")
 finish()
