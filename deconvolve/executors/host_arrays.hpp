@@ -8,6 +8,7 @@
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
 #include "cpu/volumes/plane_passes.hpp"
+#include "deconvolve/executors/row_loops.hpp"
 #include "deconvolve/functors.hpp"
 #include "deconvolve/problem.hpp"
 
@@ -37,6 +38,19 @@ void visit_run(const VoxelGrid& grid, index_t row, const Visit& visit) {
     visit(first, first + 1, grid.around(row, 0));
     if (last - first > 1) visit(first + 1, last, grid.around(row, 1));
     if (last > first) visit(last, last + 1, grid.around(row, last - first));
+}
+
+// Ratios of data and model, with which most time beside convolutions is spent, are computed by row
+// loops for each instruction set.
+using HostRatio = RatioWithHeldOut<DataRatio<const float*>>;
+using WeightedHostRatio = WeightedRatio<HostRatio>;
+
+inline SumPair sum_of_ratios(index_t begin, index_t end, const HostRatio& ratio,
+                             const float* weight = nullptr) {
+    const DataRatio<const float*>& of = ratio.ratio;
+    return fill_ratio({of.data + begin, ratio.held_out ? ratio.held_out + begin : nullptr,
+                       ratio.share, of.rule, true, of.less, weight ? weight + begin : nullptr},
+                      of.model + begin, end - begin);
 }
 
 /// The arrays, and the loops over them.
@@ -117,7 +131,12 @@ class HostLoops {
     template <class Functor, class... Near>
     static auto sum_of_run(index_t begin, index_t end, const Functor& functor,
                            const Near&... near) {
-        if constexpr (std::is_same_v<std::invoke_result_t<Functor, index_t, Near...>, SumPair>) {
+        if constexpr (std::is_same_v<Functor, HostRatio>) {
+            return sum_of_ratios(begin, end, functor);
+        } else if constexpr (std::is_same_v<Functor, WeightedHostRatio>) {
+            return sum_of_ratios(begin, end, functor.ratio, functor.weight);
+        } else if constexpr (std::is_same_v<std::invoke_result_t<Functor, index_t, Near...>,
+                                            SumPair>) {
             double first = 0;
             double second = 0;
 #pragma omp simd reduction(+ : first, second)

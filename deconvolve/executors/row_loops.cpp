@@ -26,11 +26,37 @@ void fill_point(const PointRow& row, float* point, index_t count) {
     }
 }
 
+SumPair fill_weighted_ratio(const RatioRow& row, float* model, index_t count) {
+    const float* const data = row.data;
+    const float* const held_out = row.held_out;
+    const float* const weight = row.weight;
+    const richardson_lucy::PixelModel rule = row.rule;
+    const float share = row.held_out_share, less = row.less;
+    constexpr richardson_lucy::ExactQuotient divide;
+    double misfits = 0, errors = 0;
+    if (held_out != nullptr) {
+#pragma omp simd reduction(+ : errors)
+        for (index_t i = 0; i < count; ++i) {
+            const float error = rule.prediction_error(held_out[i], rule.expected(model[i]), share);
+            const double away = static_cast<double>(error);
+            errors += static_cast<double>(weight[i]) * (away * away);
+        }
+    }
+#pragma omp simd reduction(+ : misfits)
+    for (index_t i = 0; i < count; ++i) {
+        const auto pixel = rule.compare(data[i], rule.expected(model[i]), less, divide);
+        model[i] = pixel.ratio * weight[i];
+        misfits += static_cast<double>(weight[i]) * static_cast<double>(pixel.misfit);
+    }
+    return {misfits, errors};
+}
+
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
+    if (row.weight != nullptr) return fill_weighted_ratio(row, model, count);
     const float* const data = row.data;
     const float* const held_out = row.held_out;
     const richardson_lucy::PixelModel rule = row.rule;
-    const float share = row.held_out_share;
+    const float share = row.held_out_share, less = row.less;
     constexpr richardson_lucy::ExactQuotient divide;
     double misfits = 0, errors = 0;
     if (held_out != nullptr) {
@@ -46,7 +72,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {
             const float blurred = model[i];
-            const auto pixel = rule.compare(data[i], rule.expected(blurred), 0, divide);
+            const auto pixel = rule.compare(data[i], rule.expected(blurred), less, divide);
             model[i] = pixel.ratio;
             sum += pixel.is_compared ? richardson_lucy::finiteness_probe(blurred) : 0;
         }
@@ -54,7 +80,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     }
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
-        const auto pixel = rule.compare(data[i], rule.expected(model[i]), 0, divide);
+        const auto pixel = rule.compare(data[i], rule.expected(model[i]), less, divide);
         model[i] = pixel.ratio;
         misfits += static_cast<double>(pixel.misfit);
     }

@@ -23,11 +23,13 @@ struct RatioRow {
     const float* held_out;  ///< recorded samples that are held out; null: none
     float held_out_share;
     richardson_lucy::PixelModel rule;
-    bool sums_misfit;  ///< whether to sum the misfit, or else finiteness_probe()
+    bool sums_misfit;               ///< whether to sum the misfit, or else finiteness_probe()
+    float less = 0;                 ///< number to subtract from the ratios of compared pixels
+    const float* weight = nullptr;  ///< weights of pixels, if the misfit is summed; null: all are 1
 };
 /// Replaces the model by data / expected(model), or by 0 for pixels that are not compared. Returns
 /// the misfit, or else sums of finiteness_probe(), and squared errors of the prediction of held-out
-/// data.
+/// data. Ratios and sums count by the weights of pixels.
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count);
 
 struct StepRow {
