@@ -9,6 +9,7 @@
 
 #include "convolume/shape.hpp"
 #include "convolume/voxel_map.hpp"
+#include "forward/corner_loops.hpp"
 
 namespace convolume::forward {
 
@@ -47,14 +48,13 @@ class PlaneSampling {
     template <class T>
     void load(const Layout& from, const T* array, index_t u, index_t first, double later,
               T* tile) const;
-    template <class Visit>
-    void for_each_corner(index_t u, index_t v, const Visit& visit) const;
+    template <class T>
+    static void store(const Layout& to, const T* tile, index_t u, index_t first, bool adds,
+                      T* array);
 
     std::array<int, 3> axes_;  ///< those of planes, and the free one
     Layout object_, grid_;
-    std::array<std::array<double, 2>, 2> matrix_;
-    std::array<double, 2> offset_;
-    std::array<index_t, 2> samples_;
+    PlaneMap map_;     ///< from planes of the grid to planes of the object
     index_t shift_;    ///< along the free axis, in whole voxels
     double fraction_;  ///< and the rest
 };

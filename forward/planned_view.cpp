@@ -140,20 +140,24 @@ void PlannedView::apply_weights(const PsfPart& part, const T* from, T* to, bool 
                                 int threads) const {
     const Shape3 extents = part.grid.shape();
     const Index3& first = part.grid.begin;
-    const std::vector<double> of_planes = weights_along(part, 0), of_rows = weights_along(part, 1),
-                              of_columns = weights_along(part, 2);
+    const std::vector<double> of_planes = weights_along(part, 0), of_rows = weights_along(part, 1);
+    std::vector<T> of_columns;
+    for (const double weight : weights_along(part, 2)) of_columns.push_back(static_cast<T>(weight));
     parallel_for(extents.z * extents.y, threads, [&](index_t i, int) {
         const index_t z = i / extents.y, y = i % extents.y;
-        const double of_row =
-            of_planes[static_cast<std::size_t>(z)] * of_rows[static_cast<std::size_t>(y)];
+        const auto of_row = static_cast<T>(of_planes[static_cast<std::size_t>(z)] *
+                                           of_rows[static_cast<std::size_t>(y)]);
         const index_t in_grid = ((first.z + z) * grid.y + first.y + y) * grid.x + first.x;
         const index_t in_part = i * extents.x;
         const T* const in = from + (adds ? in_part : in_grid);
+        const T* const of_voxels = of_columns.data();
         T* const out = to + (adds ? in_grid : in_part);
-        for (index_t x = 0; x < extents.x; ++x) {
-            const auto value = static_cast<T>(of_row * of_columns[static_cast<std::size_t>(x)] *
-                                              static_cast<double>(in[x]));
-            out[x] = adds ? out[x] + value : value;
+        if (adds) {
+#pragma omp simd
+            for (index_t x = 0; x < extents.x; ++x) out[x] += of_row * of_voxels[x] * in[x];
+        } else {
+#pragma omp simd
+            for (index_t x = 0; x < extents.x; ++x) out[x] = of_row * of_voxels[x] * in[x];
         }
     });
 }
