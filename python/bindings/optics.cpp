@@ -303,8 +303,7 @@ void bind_beads(nb::module_& module) {
             return found;
         },
         "stack"_a, "regions"_a, "shape"_a, "saturation"_a.none(), "recorded"_a.none(),
-        "optics"_a.none(),
-        "progress"_a = nb::none());
+        "optics"_a.none(), "progress"_a = nb::none());
     module.def("fit_psf", &fitted_psf, "Fits a PSF model to an image.", "image"_a, "model"_a,
                "saturation"_a.none(), "engines"_a, "progress"_a = nb::none());
     module.def(

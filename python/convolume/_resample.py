@@ -218,7 +218,9 @@ class Resampler:
         Raises
         ------
         InvalidArgument
-            Fewer samples than 1, or complex taps for real signals (a ValueError).
+            Complex taps for real signals (a ValueError).
+        BadData
+            Signals without samples (a ValueError).
         Unavailable
             SciPy is not installed (a RuntimeError).
 
@@ -232,8 +234,6 @@ class Resampler:
 
     def _as_linear_map(self, samples: int) -> LinearMap:
         (count,) = whole_numbers((samples,), "samples")
-        if count < 1:
-            raise InvalidArgument("a signal without samples cannot be resampled: give one at least")
         if self.dtype.kind != self._form.dtype.kind == "f":
             raise InvalidArgument(f"the taps are complex and the signals {self._form.dtype}: name {self.dtype} as "
                                   "dtype")
@@ -242,8 +242,9 @@ class Resampler:
         taps, up, down, origin = self._resampling[:4]
         back = Resampling(np.ascontiguousarray(taps[::-1].conj()), down, up, taps.size - 1 - origin)
         batch = () if self._form.signals is None else (self._form.signals,)
+        plan = _core.Resampler(computable(taps), self._resampling.options(self.dtype), self._form.dtype)
         return LinearMap(
-            (*batch, count), [(*batch, -(-count * up // down))], self.dtype,
+            (*batch, count), [(*batch, plan.same_results(count))], self.dtype,
             lambda signals: [resampled(signals, self._resampling, "same", -1, self.dtype, workers=self._workers)],
             lambda results: resampled(results[0], back, count, -1, self.dtype, workers=self._workers))
 

@@ -93,7 +93,7 @@ def test_a_resampler_is_its_dense_matrix(random, up, down, dtype):
 
 
 def test_resamplers_that_are_no_operators():
-    with pytest.raises(convolume.InvalidArgument, match="without samples"):
+    with pytest.raises(convolume.BadData, match="without samples"):
         convolume.Resampler(3, 2).as_linear_operator(0)
     with pytest.raises(convolume.InvalidArgument, match="complex"):
         convolume.Resampler(3, 2, taps=[1j, 2]).as_linear_operator(9)
