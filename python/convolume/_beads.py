@@ -215,7 +215,7 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int] | None = None, spacing: S
     >>> round(measured.fwhm[1], 1)  # 2.355 times the deviation
     3.5
     """
-    values, *options, voxel = _measurement(stack, shape, spacing, saturation, optics)
+    values, options, voxel = _measurement(stack, shape, spacing, saturation, optics)
     with progress_bar(progress) as report:
         psf, facts = _core.psf_from_beads(values, *options, report)
     return BeadPsf(Image.of_array(psf, spacing=voxel), **_with_arrays(facts))
@@ -266,14 +266,15 @@ def psfs_from_beads(stack: Any, regions: Sequence[int], *, shape: Sequence[int] 
     numbers = whole_numbers(regions, "regions")
     if len(numbers) != 3:
         raise InvalidArgument(f"regions has {len(numbers)} numbers: give (z, y, x)")
-    values, *options, voxel = _measurement(stack, shape, spacing, saturation, optics)
+    values, options, voxel = _measurement(stack, shape, spacing, saturation, optics)
     with progress_bar(progress) as report:
         measured = _core.psfs_from_beads(values, numbers, *options, report)
     return [RegionPsf(Image.of_array(psf, spacing=voxel), **_with_arrays(facts)) for psf, facts in measured]
 
 
 def _measurement(stack: Any, shape: Sequence[int] | None, spacing: Sequence[float] | None,
-                 saturation: float | Literal["auto"] | None, optics: Mapping[str, Any] | None) -> tuple[Any, ...]:
+                 saturation: float | Literal["auto"] | None, optics: Mapping[str, Any] | None
+                 ) -> tuple[Any, tuple[Any, Any, Any, Any], Any]:
     """Returns the samples of a stack of beads, the extents of a PSF, the value of saturated samples, the model of the
     PSF, and the voxel, if they are known."""
     if shape is not None and len(shape) != 3:
@@ -291,7 +292,7 @@ def _measurement(stack: Any, shape: Sequence[int] | None, spacing: Sequence[floa
     extents = _core.bead_psf_size(None if shape is None else triple_of(shape), model, triple_of(values.shape))
     if model is not None:
         model.shape = extents
-    return values, extents, level, recorded, model, voxel
+    return values, (extents, level, recorded, model), voxel
 
 
 def _with_arrays(facts: dict[str, Any]) -> dict[str, Any]:
