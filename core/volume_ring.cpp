@@ -77,7 +77,7 @@ bool VolumeRing::push(const ConstImageView& planes) {
         if (impl.is_ended) return false;
         const index_t first = impl.pushed % shape.z;
         const index_t count = std::min(planes.shape.z - z, shape.z - first);
-        // Nobody reads planes that have not come, so that they are copied without a lock.
+        // Planes that have not come are not read, and are copied without a lock.
         lock.unlock();
         convert_pixels(subview(planes, {{z, 0, 0}, {z + count, shape.y, shape.x}}),
                        subview(impl.samples.view(), impl.place_of(impl.pushed, count)));
@@ -87,7 +87,7 @@ bool VolumeRing::push(const ConstImageView& planes) {
         lock.unlock();
         impl.changed.notify_all();
     }
-    return true;
+    return planes.shape.z > 0 || !is_ended();
 }
 
 index_t VolumeRing::room() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/uncertainty.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -85,8 +86,9 @@ index_t split_sums_bytes(const Shape3& result) {
 
 index_t half_bytes(const DeconvolutionProblem& problem) {
     // The half itself, and the planes that it is of.
-    const Shape3 group{planes_in_group(problem.image, PixelType::float32), problem.image.y,
-                       problem.image.x};
+    const index_t planes =
+        std::min(problem.image.z, planes_in_group(problem.image, PixelType::float32));
+    const Shape3 group{planes, problem.image.y, problem.image.x};
     const PixelType type = problem.options.image_type.value_or(PixelType::float64);
     return checked_add(
         bytes_of(group, type),

@@ -19,7 +19,8 @@ index_t half_bytes(const DeconvolutionProblem& problem);
 /// Returns the bytes of host memory that splits of one image take beside the deconvolution.
 index_t uncertainty_bytes(const DeconvolutionProblem& problem);
 
-/// Throws InvalidArgument if a sink cannot receive the uncertainty of this problem. Null is none.
+/// Throws InvalidArgument if a sink cannot receive the uncertainty of this problem. Without a sink
+/// (null), there is nothing to check.
 void check_uncertainty(const DeconvolutionProblem& problem, const ImageSink* sink);
 
 /// Restores halves of the photons of a recording: of one image, or of several views.
@@ -44,7 +45,7 @@ struct SplitRunner {
     CoarseStart* coarse_start;
 };
 
-/// The same of `image`, which was deconvolved in `run` with the result `report`.
+/// Estimates the uncertainty of one image, which was deconvolved in `run` with the result `report`.
 void estimate_uncertainty(const SplitRunner& runner, CallerImages& image,
                           const DeconvolveReport& report, const DeconvolveRun& run,
                           const ExecutionContext& context, int threads);

@@ -108,6 +108,7 @@ class FuseSteps : public ImageSteps {
                     meter.note(note_of(iteration));
                 };
                 reports_ = deconvolver(saturation).execute(views, result.view(), run, context);
+                all_reports_.insert(all_reports_.end(), reports_.begin(), reports_.end());
                 executed_ += reports_[0].executed;
                 writer_->write(t, c, std::as_const(result).view());
             }
@@ -162,7 +163,7 @@ class FuseSteps : public ImageSteps {
         facts.json["iterations"] = reports_[0].iterations;
         const DeconvolveOptions options = resolved(request_.options, output_metadata_.shape.z);
         for (const Sentence& warning :
-             restoration_warnings({reports_, options, false, false, {}, {}, {}}))
+             restoration_warnings({all_reports_, options, false, false, {}, {}, {}}))
             facts.console.warning(in_words_of_command(warning));
     }
 
@@ -272,7 +273,8 @@ class FuseSteps : public ImageSteps {
     VoxelMap first_to_result_;   ///< from voxels of the first view to those of the result
     std::vector<VoxelMap> maps_;
     std::map<double, std::unique_ptr<ViewDeconvolver>> planned_;
-    std::vector<DeconvolveReport> reports_;
+    std::vector<DeconvolveReport> reports_;      // of the views of the last channel and time
+    std::vector<DeconvolveReport> all_reports_;  // of all channels and times
 };
 
 void add_views(CLI::App& app, FuseRequest& request) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Options of deconvolution that several commands have: --uncertainty with --splits and --seed, and
-// what is refused of the options of the library.
+// Options of deconvolution that several commands have, --uncertainty with --splits and --seed, and
+// checks of the options of the library.
 
 #include <CLI/CLI.hpp>
 #include <string>

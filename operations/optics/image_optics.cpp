@@ -199,9 +199,10 @@ Shape3 bead_psf_size(const std::optional<Shape3>& given, const std::optional<Psf
                      const Shape3& stack) {
     if (given) return *given;
     if (!model)
-        throw InvalidArgument(sentence("the size of the beads' PSF is not known; give ",
-                                       OptionName{"na"}, " and ", OptionName{"wavelength_um"},
-                                       ", from which it follows, or ", OptionName{"size"}));
+        throw InvalidArgument(
+            sentence("the size of the beads' PSF is not known; give the optics with ",
+                     OptionName{"na"}, " and ", OptionName{"wavelength_um"},
+                     ", from which it follows, or ", OptionName{"size"}));
     const Objective& lens = model->objective;
     const double wavelength = model->modality == Modality::two_photon
                                   ? model->excitation_um.value_or(model->wavelength_um)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is doubtful or refused in images that are read, and of samples that a run changed.
+// Warnings about images that are read and samples that a run changed, and images that are refused.
 
 #include <string>
 #include <vector>

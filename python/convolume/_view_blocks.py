@@ -79,7 +79,9 @@ class Fusion(Operation):
         self._maps = [_checked_map(view) for view in self._views]
         self._masks = [_checked_mask(view, extents) for view, extents in zip(self._views, self._extents)]
         # A block at a border, or under a mask, may have small weights alone, which count less than a penalty.
-        self._full_weight = max(1.0 if one is None else float(np.max(one)) for one in self._masks)
+        # The library refuses weights that are not finite.
+        self._full_weight = max(1.0 if one is None else float(np.max(one[np.isfinite(one)], initial=0))
+                                for one in self._masks)
         reach = np.max([abs(matrix) @ _extents_of_psf(view) for (matrix, _), view in zip(self._maps, self._views)], 0)
         self.halo = symmetric_halo([int(np.ceil(one - 1e-9)) for one in reach] if halo is None else halo)
         self.dtype = result_type(dtype, "float32")

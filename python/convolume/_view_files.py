@@ -39,7 +39,7 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     given["views"] = [
         View(**_psfs(_of_view(psfs, number, ""), origin, image),
              transform=_transform(np.column_stack([matrix, offset]), "shape" in given),
-             mask=_mask(_of_view(masks, number, ""), image), background=_of_view(backgrounds, number, "auto"),
+             mask=_mask(_of_view(masks, number, None), image), background=_of_view(backgrounds, number, "auto"),
              light=_of_view(lights, number, 1.0), border=border)
         for number, (image, (matrix, offset)) in enumerate(zip(images, maps))]
     return sources
@@ -50,9 +50,9 @@ def _of_view(values: list[Any], number: int, default: Any) -> Any:
     return values[number if len(values) > 1 else 0] if values else default
 
 
-def _mask(path: str, view: Image) -> np.ndarray | None:
+def _mask(path: str | None, view: Image) -> np.ndarray | None:
     """Returns the weights of the pixels of a view from a file."""
-    if not path:
+    if path is None:
         return None
     image = open_image(path)
     _core.check_view_mask(path, image._metadata, view._metadata.shape)

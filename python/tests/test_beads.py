@@ -47,7 +47,7 @@ def test_size_of_a_measured_psf_follows_from_the_optics(stack):
     across = 2 * np.ceil(5 * 0.61 * 0.52 / 1.2 / 0.1) + 1
     along = 2 * np.ceil(4 * 1.33 * 0.52 / 1.2**2 / 0.3) + 1
     assert measured.psf.shape == (along, across, across)
-    with pytest.raises(ValueError, match="give na and wavelength"):
+    with pytest.raises(ValueError, match="give the optics with na and wavelength"):
         convolume.psf_from_beads(stack)
 
 

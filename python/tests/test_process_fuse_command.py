@@ -160,6 +160,27 @@ def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch)
     assert not (folder / "x.zarr").exists()
 
 
+def test_a_target_that_is_an_input_is_kept(folder, capsys):
+    weights = np.ones(SHAPE, np.float32)
+    convolume.save(folder / "mask.zarr", weights, spacing=VOXEL)
+    convolume.save(folder / "psf.zarr", PSF, spacing=VOXEL)
+    assert run(folder, "mask.zarr", "--view-mask", f"{folder}/mask.zarr", "--overwrite") == 2
+    assert run(folder, "psf.zarr", "--overwrite", psf="psf.zarr") == 2
+    assert capsys.readouterr().err.count("is one of the inputs") == 2
+    np.testing.assert_array_equal(result_of(folder, "mask.zarr"), weights)
+    np.testing.assert_array_equal(result_of(folder, "psf.zarr"), PSF)
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1])
+def test_masks_without_meaning(folder, weight, capsys):
+    weights = np.ones(SHAPE, np.float32)
+    weights[3, 4, 5] = weight
+    convolume.save(folder / "mask.tif", weights, spacing=VOXEL)
+    assert run(folder, "x.zarr", "--view-mask", f"{folder}/mask.tif", "-q") == 65
+    assert "weights that are negative or not finite" in capsys.readouterr().err
+    assert run(folder, "y.zarr", "--view-mask", "", "-q") != 0
+
+
 def test_views_are_of_fuse_alone(folder, capsys):
     words = [f"{folder}/a.zarr", f"{folder}/x.zarr", "--op", "deconvolve", "--psf", f"{folder}/psf.tif", *BLOCKS]
     assert process_command.main([*words, "--view", f"{folder}/b.zarr"]) == 2
