@@ -9,6 +9,8 @@ names another header without its folder means a public one.
 
 These are no names of project files: words with a placeholder (`<name>.hpp`, `*.cpp`, `passes_…`), absolute paths,
 addresses, options and variables; and files that programs write, which a string literal of the sources names.
+
+It also finds files that examples or patches have left behind.
 """
 
 import io
@@ -25,6 +27,7 @@ SOURCE_OR_PAGE = re.compile(r"(?:\.(?:cpp|hpp|cu|cuh|py|sh|cmake|md)|(?:^|/)CMak
 WORD = re.compile(r"[^\s`()\[\]\"',;|]+")
 NOT_OF_THE_PROJECT = re.compile(r"[*<>{}…$%@:~=^]|\.\.|^[-/.]")
 PUBLIC_HEADERS = "include/convolume/"
+IN_THE_ROOT = re.compile(r"^\.|\.(?:md|toml|yml|cff|json)$|^(?:CMakeLists\.txt|Doxyfile|LICENSE)$")
 
 
 def comments(file, text):
@@ -63,6 +66,10 @@ def main():
     paths, without_ending = paths_and_endings(files)
     top_folders = {file.split("/")[0] for file in files if "/" in file}
     literals = set(re.findall(r'"([\w.-]+\.\w+)"', "\n".join(text for file, text in texts.items() if CPP.search(file))))
+    left_behind = [file for file in files
+                   if file.endswith((".orig", ".rej")) or "/" not in file and not IN_THE_ROOT.search(file)]
+    for file in left_behind:
+        print(f"{file} is no file of the project: remove it, or name its kind here")
     failures = 0
     for file, text in texts.items():
         for number, line in comments(file, text):
@@ -78,7 +85,7 @@ def main():
                     print(f"{file}:{number}: there is no {path}")
                     failures += 1
     print(f"{len(texts)} sources and pages, {failures} names of files that do not exist")
-    return 1 if failures else 0
+    return 1 if failures or left_behind else 0
 
 
 if __name__ == "__main__":
