@@ -216,7 +216,7 @@ def test_lengths_with_units():
     facts = convolume.psf_facts(na=1.2, wavelength="520nm", modality="confocal", excitation="488nm", ni=1.33)
     assert facts == convolume.psf_facts(na=1.2, wavelength=0.52, modality="confocal", excitation=0.488, ni=1.33)
     for wrong in ("520", "nm", "green", "520 pixels"):
-        with pytest.raises(convolume.InvalidArgument, match=f"wavelength is a number in µm, .* not '{wrong}'"):
+        with pytest.raises(convolume.InvalidArgument, match=f'wavelength is a length with its unit .* not "{wrong}"'):
             convolume.make_psf(**{**PSF, "wavelength": wrong})
 
 

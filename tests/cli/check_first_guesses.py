@@ -117,7 +117,7 @@ GUESSES = {
         Same(["deconvolve", "named.ome.tif", "psf.tif", "other.tif", "-n", "1"], TWO_PSFS),
         Same([*CHANNELS, "--psf-for", "DAPI=psf.tif,GFP=other.tif"], TWO_PSFS),
         Same([*CHANNELS, "--psf-for", "0=psf.tif,1=other.tif"], TWO_PSFS),
-        Answered([*CHANNELS, "--psf-for", "DAPI=psf.tif", "-o", "x.tif"], "--psf 1=FILE"),
+        Answered([*CHANNELS, "--psf-for", "DAPI=psf.tif", "-o", "x.tif"], "name one for it by --psf"),
         Answered([*RESTORE, "--psf", "psf.tif", "--psf", "psf.tif", "-o", "x.tif"], "leave out"),
         Same(["convolve", "image.tif", "-p", "psf.tif"], BLUR),
         Same(["convolve", "image.tif", "--psf", "psf.tif"], BLUR),
