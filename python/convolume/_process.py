@@ -227,7 +227,7 @@ def run_process(source: Path | Image | Sequence[Any], target: Path, settings: Ma
     overwrite = run.get("overwrite", False)
     location = Location.of(target)
     for one in sources_of(source, settings["op"]):
-        check_target(one, target, settings["kernel"], settings["mask"])
+        check_target(one, target, settings)
         if (client is not None or dask is not None) and not isinstance(one, (str, os.PathLike)):
             raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
     with errors_name(str(location)), ExitStack() as stack:

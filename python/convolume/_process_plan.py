@@ -104,7 +104,7 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
     location = Location.of(target)
     checked = settings_of(op, settings)
     for one in sources_of(source, op):
-        check_target(one, target, checked["kernel"], checked["mask"])
+        check_target(one, target, checked)
     request = checked_request(source, location, checked, None, 1, None)
     job = request.job
     blocks, operation = job.blocks(), job.operation

@@ -12,13 +12,14 @@ from ._files import open_quietly
 from ._image import Image
 from ._labels import voxels_of
 from ._options import Origin
+from ._output_names import refuse_input_as_output
 from ._psf import prepared_kernel
 from ._views import View
 
 
-def take_views(source: str, given: dict[str, Any]) -> list[str]:
+def take_views(source: str, target: str, given: dict[str, Any]) -> list[str]:
     """Replaces the options of views by the arguments `views`, `shape` and `spacing` of :func:`process`; returns the
-    images of all views."""
+    images of all views. Refuses a target that is one of the files."""
     sources = [source, *given.pop("view", [])]
     count = len(sources)
     psfs = given.pop("kernel", [])
@@ -28,6 +29,7 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     lights, transforms, masks = (given.pop(name, []) for name in ("light", "transform", "view_mask"))
     backgrounds = given.pop("background", [])
     _core.check_view_counts(count, len(psfs), len(masks), len(backgrounds), len(lights), len(transforms))
+    refuse_input_as_output(target, [*psfs, *transforms, *masks])
     opening: dict[str, Any] = {"axes": given.get("axes", ""), "image": given.get("image"), "level": given.get("level")}
     images = [open_quietly(one, **opening) for one in sources]
     to_result = _take_grid(given, images[0])
@@ -37,7 +39,7 @@ def take_views(source: str, given: dict[str, Any]) -> list[str]:
     maps = _core.read_view_maps(transforms, unit, sources, [image._metadata for image in images], to_result)
     origin, border = given.pop("origin", "middle"), given.pop("border", 0)
     given["views"] = [
-        View(**_psfs(_of_view(psfs, number, ""), origin, image),
+        View(**_psfs(_of_view(psfs, number, ""), target, origin, image),
              transform=_transform(np.column_stack([matrix, offset]), "shape" in given),
              mask=_mask(_of_view(masks, number, None), image), background=_of_view(backgrounds, number, "auto"),
              light=_of_view(lights, number, 1.0), border=border)
@@ -76,10 +78,11 @@ def _take_grid(given: dict[str, Any], first: Image) -> list[list[float]]:
     return [list(row) for row in matrix]
 
 
-def _psfs(path: str, origin: Origin, image: Image) -> dict[str, Any]:
+def _psfs(path: str, target: str, origin: Origin, image: Image) -> dict[str, Any]:
     """Returns what a :class:`View` says of its PSFs, which are brought to the voxels of its image."""
     placed = _core.read_field_psfs(path, image._metadata)
     paths = [file for _, file in placed] or [path]
+    refuse_input_as_output(target, paths)
     kernels = [prepared_kernel(open_image(one), "the PSF of a view", 3, origin, voxels_of(image)) for one in paths]
     origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
     if len(origins) > 1:

@@ -19,7 +19,6 @@ from ._errors import (
     ConvolumeWarning,
     InvalidArgument,
 )
-from ._output_names import refuse_input_as_output
 from ._process import RunKeywords, run_process, settings_of
 from ._process_plan import plan_process
 from ._process_report import ProcessReport, process_status
@@ -130,10 +129,7 @@ def _run(given: Mapping[str, Any]) -> None:
         raise InvalidArgument("--op is needed: convolve, deconvolve, deskew or fuse")
     (source, target), op = images, given.pop("op")
     if op == "fuse":
-        psfs = given.get("kernel", [])
-        refuse_input_as_output(target, [*([psfs] if isinstance(psfs, str) else psfs), *given.get("transform", []),
-                                        *given.get("view_mask", [])])
-        source = take_views(source, given)
+        source = take_views(source, target, given)
     run = {name: given.pop(name) for name in RunKeywords.__annotations__ if name in given}
     if is_dry:
         plan = plan_process(source, target, op, **given)

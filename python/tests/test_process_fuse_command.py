@@ -166,7 +166,13 @@ def test_a_target_that_is_an_input_is_kept(folder, capsys):
     convolume.save(folder / "psf.zarr", PSF, spacing=VOXEL)
     assert run(folder, "mask.zarr", "--view-mask", f"{folder}/mask.zarr", "--overwrite") == 2
     assert run(folder, "psf.zarr", "--overwrite", psf="psf.zarr") == 2
-    assert capsys.readouterr().err.count("is one of the inputs") == 2
+    (folder / "field.csv").write_text("z_um,y_um,x_um,psf\n0,0.8,0,psf.tif\n0,3.2,0,psf.zarr\n")
+    assert run(folder, "psf.zarr", "--overwrite", psf="field.csv") == 2
+    assert capsys.readouterr().err.count("is one of the inputs") == 3
+    view = convolume.View(convolume.open(folder / "psf.zarr"), mask=convolume.open(folder / "mask.zarr"))
+    for target in ("psf.zarr", "mask.zarr"):
+        with pytest.raises(convolume.InvalidArgument, match="is one of the inputs"):
+            convolume.process([folder / "a.zarr"], folder / target, "fuse", views=[view], overwrite=True)
     np.testing.assert_array_equal(result_of(folder, "mask.zarr"), weights)
     np.testing.assert_array_equal(result_of(folder, "psf.zarr"), PSF)
 
