@@ -249,7 +249,7 @@ def check_refined_refusals():
 
 
 def check_refusals():
-    check("give --na and --wavelength" in run(status=2)[2], "size unknown")
+    check("give the optics with --na and --wavelength" in run(status=2)[2], "size unknown")
     check("odd size" in run("--size", "5,6,7", status=2)[2], "even size")
     check("give an odd size from 3 up" in run("--size", "99,25,25", status=2)[2], "size above the stack's")
     check("none can be used" in run("--size", "19,151,151", status=2)[2], "all crowded")
