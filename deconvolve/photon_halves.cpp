@@ -57,7 +57,7 @@ OptionsOfHalves::OptionsOfHalves(DeconvolutionProblem& problem, const Deconvolve
     DeconvolveOptions& options = problem.options;
     options.splits = 0;
     options.hold_out = false;
-    // Nothing but the number of iterations may end them: 0 is never reached.
+    // Only the number of iterations may end them, as a change of 0 is never reached.
     options.iterations = std::max(1, report.iterations);
     options.stop.reset();
     if (problem.traits.stops_by_residual) options.stop = 0;

@@ -155,7 +155,7 @@ class ConvertedStream {
     }
 
   private:
-    /// Where results go, and which of them come next.
+    /// The view that receives results, and the positions of the next ones.
     struct ConvertedResults {
         ResultPositions& positions;
         const ImageView& results;

@@ -25,7 +25,7 @@ struct ChannelKernel {
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option,
                                                  const std::vector<std::string>& texts);
 
-/// What users name: for each kernel its channel, or an empty text.
+/// Kernels that a user names, and the channel of each.
 struct KernelChannels {
     std::string_view option;         ///< what users write, such as "--psf"
     std::string image;               ///< name of the image; may be empty

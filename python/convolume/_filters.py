@@ -14,6 +14,7 @@ from ._arrays import is_double, readable, type_of, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, stream_address, to_host
 from ._errors import InvalidArgument, warn_of_changed
 from ._filter_map import map_of_bank
+from ._filter_storage import SampleStorage, is_short_float, signals_of, words_of
 from ._linear_map import LinearMap, linear_operator
 from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
@@ -104,61 +105,6 @@ def _taps(array: Any, what: str) -> np.ndarray:
     return to_host(array, what) if is_on_gpu(array) else readable(array, what)
 
 
-def _is_short_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.isnative and dtype.name in ("float16", "bfloat16")
-
-
-def _signals(array: Any) -> np.ndarray:
-    """Returns signals as a NumPy array: floats of 16 bits as they are, others of a type that is computed with."""
-    if type(array) is np.ndarray and _is_short_float(array.dtype):
-        return array
-    return readable(array, "the signals")
-
-
-def _words(array: np.ndarray) -> np.ndarray:
-    """Returns floats of 16 bits as the integers that hold their bits, and other arrays themselves."""
-    return array.view(np.uint16) if _is_short_float(array.dtype) else array
-
-
-class _Storage:
-    """Types of signals and results in memory, if they have 16 bits; else None."""
-
-    def __init__(self, dtype: np.dtype[Any], complex_data: bool, arguments: dict[str, Any]) -> None:
-        self.options: dict[str, Any] = {}
-        output, scale = arguments.pop("output_dtype", None), arguments.pop("scale", None)
-        output_scale = arguments.pop("output_scale", 1.0)
-        self.wanted = None if output is None else type_of(output)
-        is_single = not complex_data and arguments.get("precision") != "float64"
-        is_short = _is_short_float(dtype) or (dtype == np.int16 and scale is not None)
-        self.signals = dtype if is_short and is_single else None
-        if scale is not None and (self.signals is None or dtype != np.int16):
-            raise InvalidArgument("scale is the value of one step of real int16 signals, which are filtered in float32")
-        has_short = self.wanted is not None and (_is_short_float(self.wanted) or self.wanted == np.int16)
-        self.results = self.wanted if has_short else None
-        if output_scale != 1 and self.results != np.int16:
-            raise InvalidArgument("output_scale is the value of one step of int16 results: pass output_dtype='int16'")
-        if self.results is not None and complex_data and arguments.get("post") != "power":
-            raise InvalidArgument(f"complex results are not stored as {self.results}: leave out output_dtype")
-        for name, kind, step in (("signal", self.signals, scale), ("result", self.results, output_scale)):
-            if kind is not None:
-                self.options[f"{name}_storage"] = kind.name
-                self.options[f"{name}_scale"] = 1.0 if step is None else step
-
-    def result_type(self, natural: np.dtype[Any]) -> np.dtype[Any]:
-        """Returns the type of results that are computed as `natural`."""
-        if self.results is not None:
-            return self.results
-        if self.wanted is not None and self.wanted != natural:
-            raise InvalidArgument(f"results are {natural} here and are not stored as {self.wanted}: leave out "
-                                  "output_dtype, or choose float16, bfloat16 or int16")
-        return natural
-
-    def check(self, dtype: np.dtype[Any]) -> None:
-        if self.signals is not None and dtype != self.signals:
-            raise InvalidArgument(f"the signals are {dtype} where this bank was planned for {self.signals}: convert "
-                                  "them, or plan a bank with their dtype")
-
-
 class _Problem:
     """A filter problem before it is planned: shape and type of the signals, filters and options."""
 
@@ -181,8 +127,8 @@ class _Problem:
         self.given_arguments = {**arguments, "dtype": getattr(dtype, "name", dtype)}
         kind = type_of(dtype)
         complex_data = any(one.kind == "c" for one in (kind, *(row.dtype for row in self.rows)))
-        self.storage = _Storage(kind, complex_data, arguments)
-        self.dtype = np.dtype(np.float32) if _is_short_float(kind) else readable(np.empty(0, kind), "dtype").dtype
+        self.storage = SampleStorage(kind, complex_data, arguments)
+        self.dtype = np.dtype(np.float32) if is_short_float(kind) else readable(np.empty(0, kind), "dtype").dtype
         if self.storage.options and arguments.get("precision") is None:
             arguments["precision"] = "float32"
         if arguments.get("precision") is None:
@@ -216,7 +162,7 @@ class _Problem:
                                 self.dtype)
 
     def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceFilterBank:
-        if _is_short_float(dtype):
+        if is_short_float(dtype):
             dtype = np.dtype(np.float32)
         return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype)
 
@@ -231,7 +177,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
     window = problem.arguments.get("window")
     axes = ResultAxes(problem.axis, bank.first_sample, 1 if window is None else window[1],
                       "" if problem.single else problem.rows_name)
-    if problem.storage.signals is None and _is_short_float(samples.dtype):
+    if problem.storage.signals is None and is_short_float(samples.dtype):
         samples = samples.astype(np.float32)
     flat = np.moveaxis(samples, problem.axis, -1).reshape(problem.signals, problem.shape[problem.axis])
     shape = (problem.signals, len(problem.rows), bank.result_samples)
@@ -244,7 +190,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
     results = target.reshape(shape) if target is not None and straight else np.empty(shape, kind)
     where = np.empty(shape, np.int64) if problem.positions else None
     with progress_bar(progress) as report:
-        low, high, nonfinite = bank.execute(_words(flat), _words(results), where, report)
+        low, high, nonfinite = bank.execute(words_of(flat), words_of(results), where, report)
     warn_of_changed(kind, low, high, nonfinite, "signal")
     if target is None:
         given: Any = give_back_signals(problem.shaped(results), signals, axes)
@@ -393,7 +339,7 @@ class FilterBank:
                 if key not in self._on_gpus:
                     self._on_gpus[key] = problem.for_arrays_on(there.device, there.dtype)
                 return _filter_on_gpu(self._on_gpus[key], problem, there, out, stream)
-        samples = _signals(signals)
+        samples = signals_of(signals)
         problem.check_shape(samples.shape)
         return _filter_on_host(self._core, problem, signals, samples, out, progress)
 
@@ -504,6 +450,6 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
             there = DeviceArray.of(signals, "the signals", np.dtype(np.float16))
             problem = _Problem(there.shape, filters, there.dtype, arguments)
             return _filter_on_gpu(problem.for_arrays_on(there.device, there.dtype), problem, there, out, stream)
-    samples = _signals(signals)
+    samples = signals_of(signals)
     problem = _Problem(samples.shape, filters, samples.dtype, arguments)
     return _filter_on_host(problem.for_host_arrays(), problem, signals, samples, out, options.get("progress"))
