@@ -28,7 +28,7 @@ import scenes
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "deconvolve/estimates/constants.hpp"
-VARIED = ["search", "prediction", "haze", "regions", "varying", "noise", "coarsening", "smoothing"]  # groups
+VARIED = ["common", "search", "prediction", "haze", "regions", "varying", "noise", "coarsening", "smoothing"]  # groups
 # Two kinds that rules were chosen by, and four that none was; all microscopes take part.
 KINDS = ["cells", "mesh", "membranes", "crowd", "puncta", "neuron"]
 TYPES = "double|float|int|index_t"  # of constants that vary: others are sizes of arrays

@@ -54,8 +54,7 @@ std::vector<Region> regions_of(const Shape3& image) {
 void add_levels(const Plane& plane, index_t z, index_t planes, const PixelBounds& bounds,
                 Region& region) {
     const index_t of_row = region.width / regions::edge;
-    const index_t rows =
-        std::max<index_t>(1, planes * region.height * of_row / regions::enough_levels);
+    const index_t rows = std::max<index_t>(1, planes * region.height * of_row / common::enough);
     for (index_t y = 0; y < region.height; ++y) {
         if ((z * region.height + y) % rows != 0) continue;
         for (index_t i = 0; i < of_row; ++i) {
@@ -163,8 +162,9 @@ void check_varying_background(const DeconvolutionProblem& problem) {
 
 BackgroundSlope find_background_slope(ImageSource& image, const PixelBounds& bounds, int threads) {
     const Shape3 shape = image.format().shape;
+    constexpr index_t band_bytes = index_t{64} << 20;
     std::vector<Region> all = regions_of(shape);
-    for_each_band(image, 0, 0, varying::band_bytes, [&](index_t first, const ImageView& planes) {
+    for_each_band(image, 0, 0, band_bytes, [&](index_t first, const ImageView& planes) {
         parallel_for(static_cast<index_t>(all.size()), threads, [&](index_t i, int) {
             for (index_t k = 0; k < planes.shape.z; ++k)
                 add_levels(plane_of(planes, k), first + k, shape.z, bounds,
@@ -174,7 +174,7 @@ BackgroundSlope find_background_slope(ImageSource& image, const PixelBounds& bou
     std::vector<RegionLevel> levels;
     double errors = 0;
     for (Region& region : all) {
-        if (region.levels.size() < varying::fewest_levels) continue;
+        if (region.levels.size() < static_cast<std::size_t>(common::fewest)) continue;
         RegionLevel level{usual_level(std::move(region.levels)),
                           region.middle_y() - static_cast<double>(shape.y - 1) / 2,
                           region.middle_x() - static_cast<double>(shape.x - 1) / 2};

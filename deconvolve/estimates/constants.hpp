@@ -7,6 +7,26 @@
 
 namespace convolume::deconvolve {
 
+/// Shares and numbers of samples that all rules have in common, so that none has its own.
+/// Principles give them. bench/restoration/light.py and bench/everyday_stacks.py measure what they
+/// decide.
+namespace common {
+
+/// Share that shows: of the light, or of a number of pixels. What is a tenth is not most of it, and
+/// what is nine tenths nearly is.
+inline constexpr double noticeable = 0.1;
+/// Share of outliers: one in a hundred. And one that chance does not explain.
+inline constexpr double rare = 1e-2, never = 1e-5;
+/// Number of cases that is not chance: it varies by less than a third.
+inline constexpr index_t few = 10;
+/// Samples that tell a median or a quartile: it varies by a sixth of the samples' deviation.
+inline constexpr index_t fewest = 64;
+/// Samples that tell more than any use of them needs: a median varies by 0.4 % of the samples'
+/// deviation, and a variance by as much of itself.
+inline constexpr index_t enough = 1 << 17;
+
+}  // namespace common
+
 /// Numbers of iterations that nothing else decides. bench/deconvolve_quality.py shows the quality
 /// against the number, bench/restoration/compare.py what searches find.
 namespace numbers {
@@ -27,25 +47,23 @@ inline constexpr double converged_residual = 2e-4;
 /// bench/single_planes.py does so for single planes.
 namespace search {
 
-/// Least extent of a part along y and x, and its least number of pixels, if the image has as many.
+/// Least extent of a part along y and x, if the image has as many pixels.
 inline constexpr index_t least_part_extent = 64;
-inline constexpr double least_part_pixels = 1 << 17;
 /// Share of an image's extents along y and x that a part has, and the largest number of pixels of a
 /// part, unless its extents are the least ones: a search shall take less time than the result.
 inline constexpr double share_of_image = 1.0 / 3;
 inline constexpr double most_part_pixels = 1 << 23;
 
-/// Iterations of the first reference, and the factor from one reference to the next one. A single
-/// plane has few pixels for an object, and the more so if it also gets the light of planes out of
-/// focus. References of many iterations then have the specks of a PSF that is not quite that of the
-/// recording, which are equal in both halves.
+/// Iterations of the first reference of a volume, and the factor from one reference to the next
+/// one. The first one of a single plane has the usual number: a plane has few pixels for an object,
+/// and the more so if it also gets the light of planes out of focus. References of many iterations
+/// then have the specks of a PSF that is not quite that of the recording, which are equal in both
+/// halves.
 inline constexpr double first_reference = 80, next_reference = 2.5;
-inline constexpr double first_reference_of_plane = 25, next_reference_of_plane = 2;
-/// Iterations of the first reference if the coarser image was searched: as a multiple of the number
-/// that is nearest on the coarser image, and the least of them. Halves start from the coarser
-/// image, and take fewer iterations than it took.
+/// Iterations of the first reference if the coarser image was searched, as a multiple of the number
+/// that is nearest on the coarser image, but at least the usual number. Halves start from the
+/// coarser image, and take fewer iterations than it took.
 inline constexpr double reference_after_coarser = 1.5;
-inline constexpr double least_reference = 30;
 /// Share of a reference's iterations beyond which it has too few of them to judge others: it is
 /// itself blurred, and finds too small a number.
 inline constexpr double judged_share = 0.5;
@@ -66,8 +84,6 @@ inline constexpr double more_with_haze = 0.4;
 /// of those without a better prediction of held-out photons.
 inline constexpr int least_patience = 4;
 inline constexpr double patience_share = 0.15;
-/// Iterations of a search relative to those that it finds, for the progress.
-inline constexpr double iterations_of_search = 3;
 
 }  // namespace search
 
@@ -91,23 +107,12 @@ namespace weights {
 /// number of steps in either direction.
 inline constexpr double first_over_photons = 4, factor = 4;
 inline constexpr int most_steps = 8;
-/// Largest residual at which restorations of the search end, and the largest share of the residual
-/// that the change of the weight has made: each starts from the estimate with the last weight,
-/// which has a small residual already.
-inline constexpr double searched_residual = 2e-3, left_of_change = 0.1;
-
 }  // namespace weights
 
 /// The background under haze. bench/restoration/light.py measures the levels
 /// that it finds, on kinds of specimens and microscopes that these numbers were not chosen by.
 namespace haze {
 
-/// Least share of a PSF's light beyond regions::reach that is much haze: widefield PSFs have 0.3
-/// and more, confocal ones 0.03.
-inline constexpr double hazy_share = 0.2;
-/// Least share of the light that an object has at the start of a restoration: halving goes on that
-/// far. Beads under a bright background have a hundredth.
-inline constexpr double least_share = 1.0 / 128;
 /// Standard errors by which photons that are not known are predicted worse for certain: the
 /// two-sided limit of 95 % of a normal distribution.
 inline constexpr double certain_errors = 1.96;
@@ -129,13 +134,8 @@ namespace regions {
 /// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
 /// mean. What a PSF spreads beyond twice the edge along y or x is haze.
 inline constexpr index_t edge = 8, reach = 2 * edge;
-/// Pixels of strips, and levels, beyond which an image is sampled; levels below which they are of
-/// fewer pixels than a region's row.
-inline constexpr index_t enough_pixels = 1 << 22;
-inline constexpr index_t enough_levels = 1 << 17, few_levels = 1 << 12;
-/// Share of the light that shows. The haze of confocal microscopes and light sheets over a region
-/// is less than this share of the light.
-inline constexpr double noticeable = 0.1;
+/// Levels below which they are of fewer pixels than a region's row.
+inline constexpr index_t few_levels = 1 << 12;
 
 }  // namespace regions
 
@@ -150,9 +150,6 @@ inline constexpr index_t least_edge = 2 * regions::reach;
 inline constexpr index_t edges_of_image = 3;
 /// Standard errors above the plane that chance exceeds in one of 700 regions.
 inline constexpr double most_errors = 3;
-/// Levels of which a quarter tells the usual one.
-inline constexpr std::size_t fewest_levels = 64;
-inline constexpr index_t band_bytes = index_t{64} << 20;  ///< planes that are read at once
 
 }  // namespace varying
 
@@ -162,10 +159,6 @@ namespace noise {
 
 inline constexpr index_t enough_pixels = 1 << 19;
 inline constexpr std::size_t levels = 64;
-inline constexpr std::size_t least_of_level = 100;
-/// Pixels around a pixel for one that may be saturated. A few change the noise little, and leaving
-/// them out would leave out bright noise.
-inline constexpr index_t most_saturated = 20;
 /// Noise that is not in proportion to the light misses the line by more.
 inline constexpr double most_missed = 0.2;
 /// Structures of the image make a small offset uncertain by this share of the mean brightness.
@@ -197,23 +190,12 @@ namespace no_data {
 inline constexpr index_t least_run = 8;
 /// Pixels from an edge before which a margin must end.
 inline constexpr index_t most_margin = 8;
-/// Pixels of a plane, of a row or a column, and steps and values of a plane that are looked at.
-inline constexpr index_t samples = 4096, enough_of_line = 128;
-inline constexpr std::size_t enough_steps = 256, most_values = 64;
+/// Pixels of a plane, of a row or a column, and steps and values of a plane that are looked at:
+/// their quantiles vary by less than a tenth of the pixels' deviation.
+inline constexpr std::size_t samples = 256;
 /// Share of the pixels of a row or a column that are darker than its dark level.
 inline constexpr double dark_share = 0.25;
-/// Largest share of the nearest other plane that may have the value of a plane without data.
-inline constexpr double most_share_of_plane = 0.9;
-/// Shares of the pixels elsewhere that may have a value.
-inline constexpr double rare = 1e-2, never = 1e-5;
-/// Gap to other values, relative to the median, of values that no pixel is near to.
-inline constexpr float least_gap = 0.01F;
-/// The first of four equal steps is the largest in one of four paths.
-inline constexpr double most_jumps_by_chance = 0.5;
-inline constexpr index_t fewest_pixels = 64;
-inline constexpr std::size_t fewest_steps = 8;
 /// Interpolation mixes the nearest pixels, at most so many, with the value.
-inline constexpr float mixed = 0.9F;
 inline constexpr std::size_t most_grown = 2;
 
 }  // namespace no_data
@@ -221,23 +203,14 @@ inline constexpr std::size_t most_grown = 2;
 /// Hot, dead and saturated pixels, tested as those without data are.
 namespace camera_pixels {
 
-/// Deviations as rare as one in a hundred are seen, although fewer pixels are outliers. Noise
-/// whose tails fall off exponentially, slower than those of Poisson's and normal distributions,
-/// exceeds 5 times as much once in 10^10 pixels.
-inline constexpr double seen_share = 1e-2;
+/// Rare deviations are seen, although fewer pixels are outliers. Noise whose tails fall off
+/// exponentially, slower than those of Poisson's and normal distributions, exceeds 5 times as much
+/// once in 10^10 pixels.
 inline constexpr float factor = 5;
-/// Pixels that tell the noise, of all and of a brightness. An odd distance of samples meets all
-/// columns of a camera.
-inline constexpr std::size_t enough_samples = 1 << 17, enough_of_group = 1000;
 /// Outliers make the noise look larger, until they are known.
 inline constexpr int most_rounds = 4;
 /// Planes that tell a pixel of the camera.
 inline constexpr index_t fewest_planes = 5;
-/// Tails of a PSF are too dim to be seen beside others.
-inline constexpr double least_share_of_psf = 1e-2;
-/// Saturated pixels, and their share: fewer may be hot pixels, or make no difference.
-inline constexpr index_t fewest_saturated = 10;
-inline constexpr double least_saturated = 1e-5;
 
 }  // namespace camera_pixels
 
@@ -255,10 +228,6 @@ inline constexpr double least_rounding = 1e-3;
 /// Optics that fit a recording: bench/restoration/fitted_psf.py.
 namespace psf_fit {
 
-/// Pixels of the part that is compared: so few that a comparison takes about a second on two cores,
-/// and so many that the mean of their squared errors varies by less than 1 %.
-inline constexpr index_t most_pixels = index_t{1} << 18;
-inline constexpr int most_iterations = 60;  ///< which a prediction mostly ends long before
 inline constexpr double least_gain = 1e-3;  ///< smaller gains do not show in the result
 /// Planes that tell how light spreads out of focus.
 inline constexpr index_t fewest_planes = 3;

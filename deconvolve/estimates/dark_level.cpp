@@ -62,14 +62,14 @@ double share_of_haze(const DeconvolutionProblem& problem, index_t reach) {
 }
 
 bool has_haze(const DeconvolutionProblem& problem) {
-    return share_of_haze(problem, regions::reach) > haze::hazy_share;
+    return share_of_haze(problem, regions::reach) > common::noticeable;
 }
 
 std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
     if (fine.options.background || !fine.traits.counts_photons) return {};
     std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));
     level->haze_ = share_of_haze(fine, regions::edge);
-    if (level->haze_ <= regions::noticeable) return level;
+    if (level->haze_ <= common::noticeable) return level;
     const index_t most =
         std::max(haze::coarse_pixels, element_count(fine.image) / haze::fine_for_coarse);
     DeconvolutionProblem& coarse = level->problem_;
@@ -159,7 +159,7 @@ int halvings_of(const ConstImageView& coarse, double gain, double offset) {
     }
     const double photons = compared > 0 ? gain * sum / static_cast<double>(compared) : 0;
     int halvings = 1;
-    while (std::ldexp(photons, -halvings) > 1 / (regions::noticeable * regions::noticeable))
+    while (std::ldexp(photons, -halvings) > 1 / (common::noticeable * common::noticeable))
         ++halvings;
     return halvings;
 }

@@ -23,7 +23,7 @@ namespace {
 Shape3 part_of(const Shape3& image) {
     const auto pixels = static_cast<double>(element_count(image));
     const double share =
-        std::clamp(search::share_of_image, std::sqrt(search::least_part_pixels / pixels),
+        std::clamp(search::share_of_image, std::sqrt(static_cast<double>(common::enough) / pixels),
                    std::sqrt(search::most_part_pixels / pixels));
     const auto shortened = [&](index_t extent) {
         const auto wanted = static_cast<index_t>(std::ceil(share * static_cast<double>(extent)));
@@ -140,8 +140,8 @@ index_t HeldOutSearch::device_bytes() const {
 }
 
 double HeldOutSearch::share_of_time() const {
-    const double part =
-        search::iterations_of_search * static_cast<double>(element_count(problem_.object));
+    const double part = search::first_reference / numbers::usual_iterations *
+                        static_cast<double>(element_count(problem_.object));
     return part / (part + static_cast<double>(element_count(whole_object_)));
 }
 
@@ -167,24 +167,22 @@ class HeldOutSearch::References {
   public:
     /// `coarser` is the number that is nearest on the coarser image, or 0 if it is not known.
     References(bool is_plane, int coarser, int limit)
-        : growth_(is_plane ? search::next_reference_of_plane : search::next_reference),
-          wanted_(is_plane ? search::first_reference_of_plane : search::first_reference),
-          limit_(limit) {
+        : wanted_(is_plane ? numbers::usual_iterations : search::first_reference), limit_(limit) {
         if (coarser > 0)
             wanted_ = std::clamp(search::reference_after_coarser * coarser,
-                                 std::min(search::least_reference, wanted_), wanted_);
+                                 static_cast<double>(numbers::usual_iterations), wanted_);
     }
 
     /// Returns the number of the next reference: the limit if it is less than a step away.
     int next() {
         const double number = wanted_;
-        wanted_ *= growth_;
+        wanted_ *= search::next_reference;
         return limit_ < wanted_ ? limit_ : static_cast<int>(number);
     }
     int limit() const { return limit_; }
 
   private:
-    double growth_, wanted_;
+    double wanted_;
     int limit_;
 };
 

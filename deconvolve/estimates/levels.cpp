@@ -153,8 +153,9 @@ Level darkest_level(RegionMeans& regions) {
 }  // namespace
 
 Strips::Strips(const Shape3& image) {
+    const index_t enough_pixels = common::enough * regions::edge * regions::edge;
     height = std::min(2 * regions::edge, image.y);
-    stride = height * std::max<index_t>(1, element_count(image) / regions::enough_pixels);
+    stride = height * std::max<index_t>(1, element_count(image) / enough_pixels);
     if (height * std::min(2 * regions::edge, image.x) >= 2 * regions::edge)
         count = (image.y - height) / stride + 1;
 }
@@ -166,7 +167,7 @@ BackgroundEstimate::BackgroundEstimate(const Shape3& image, std::optional<double
     const index_t count = element_count(image);
     level_width_ =
         std::clamp<index_t>(count / regions::few_levels, 1, std::min(regions::edge, image.x));
-    level_stride_ = std::max(level_width_, count / regions::enough_levels);
+    level_stride_ = std::max(level_width_, count / common::enough);
     levels_.reserve(static_cast<std::size_t>(ceil_div(count, level_stride_)));
 }
 
@@ -221,7 +222,7 @@ ImageBackground BackgroundEstimate::estimate() const {
     const double light = mean_of_levels() - darkest.value;
     const auto is_as_dark = [&](const Level& level) {
         const double chance = haze::certain_errors * std::hypot(level.error, darkest.error);
-        return level.value - darkest.value <= std::hypot(chance, regions::noticeable * light);
+        return level.value - darkest.value <= std::hypot(chance, common::noticeable * light);
     };
     ImageBackground found{darkest.value, {}, darkest.value};
     found.is_rounded = regions.is_rounded;
@@ -248,8 +249,8 @@ ImageBackground BackgroundEstimate::check(double given) const {
     if (levels_.empty() || regions.all.empty()) return {given};
     const auto [darkest, error] = darkest_level(regions);
     const bool is_above =
-        given - darkest > std::hypot(haze::certain_errors * error,
-                                     regions::noticeable * (mean_of_levels() - darkest));
+        given - darkest >
+        std::hypot(haze::certain_errors * error, common::noticeable * (mean_of_levels() - darkest));
     ImageBackground checked{given, is_above ? std::optional(darkest) : std::nullopt, darkest};
     checked.is_rounded = regions.is_rounded;
     return checked;
@@ -294,7 +295,7 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
     };
     const double above = loaded.mean - found.level;
     double least = above, most = with_haze(above), light = above, error = *found.error;
-    loaded.is_under_haze = haze > regions::noticeable;
+    loaded.is_under_haze = haze > common::noticeable;
     if (loaded.is_under_haze && find_under_haze) {
         constexpr double unlimited = std::numeric_limits<double>::infinity();
         const LevelRange range =
@@ -311,9 +312,9 @@ void set_background(const ImageBackground& found, const DeconvolutionProblem& pr
     if (tells_light && least > 0) light = std::sqrt(least * most);
     light = std::min(light, all);
     const double half_range = std::max({light - least, most - light, 0.0});
-    if (!found.is_dark && half_range > regions::noticeable * light) loaded.darkest = found.level;
+    if (!found.is_dark && half_range > common::noticeable * light) loaded.darkest = found.level;
     loaded.background = loaded.mean - light;
-    loaded.background_error = std::hypot(error, half_range, regions::noticeable * light);
+    loaded.background_error = std::hypot(error, half_range, common::noticeable * light);
 }
 
 }  // namespace

@@ -186,7 +186,8 @@ LevelRange LightDivision::plausible_levels(bool has_others) {
     const auto is_refuted = [&](std::size_t i) {
         return has_others && errors_worse(tried[i], tried[best]) > haze::certain_errors;
     };
-    for (double share = 1; share >= haze::least_share; share /= 2) {
+    // Beads under a bright background have a hundredth of the light.
+    for (double share = 1; 2 * share > common::rare; share /= 2) {
         tried.push_back(run(share));
         if (tried.back().error < tried[best].error) best = tried.size() - 1;
         if (is_refuted(tried.size() - 1)) break;

@@ -74,7 +74,8 @@ NoiseSample sample_around(const T* first, const std::vector<Neighbor>& neighbors
     const auto count = static_cast<index_t>(neighbors.size());
     return {sum / static_cast<double>(count), difference * difference / norm,
             wide_difference * wide_difference / norm,
-            is_complete && noise::most_saturated * saturated < count};
+            is_complete &&
+                static_cast<double>(saturated) < common::noticeable * static_cast<double>(count)};
 }
 
 struct BrightnessLevel {
@@ -101,7 +102,7 @@ std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) 
     }
     for (std::size_t k = 0; k < noise::levels; ++k) {
         std::vector<double>& of_level = squares[k];
-        if (of_level.size() < noise::least_of_level) continue;
+        if (of_level.size() < static_cast<std::size_t>(common::fewest)) continue;
         const auto pixels = static_cast<double>(of_level.size());
         result.push_back({sums[k] / pixels, upper_median(of_level) / median_square, pixels});
     }

@@ -41,11 +41,13 @@ class HalfRestorations {
             estimate = level_.make_estimate();
         else
             own.start = std::as_const(estimate).view();
-        double enough = weights::searched_residual;
+        // The weight decides more than the last tenth of a residual. The change of the weight has
+        // made the residual of the first iteration.
+        double enough = numbers::converged_residual / common::noticeable;
         own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             report(iteration);
             if (iteration.number == 1)
-                enough = std::min(enough, weights::left_of_change * iteration.residual);
+                enough = std::min(enough, common::noticeable * iteration.residual);
             if (iteration.residual > enough && iteration.number < iterations_) return;
             read(estimate.view());
             throw RestorationEnded();

@@ -113,7 +113,7 @@ class AllowedNoise {
     // Pixels that are outliers already are not counted.
     AllowedNoise(const Neighborhoods& pixels, const std::vector<bool>& is_outlier) {
         const std::size_t count = pixels.means.size();
-        const std::size_t distance = count / camera_pixels::enough_samples | 1;
+        const std::size_t distance = count / static_cast<std::size_t>(common::enough) | 1;
         std::vector<float> dark;
         float most = -std::numeric_limits<float>::infinity();
         for (std::size_t i = 0; i < count; i += distance) {
@@ -122,7 +122,7 @@ class AllowedNoise {
             dark.push_back(mean);
             most = std::max(most, mean);
         }
-        if (dark.size() < camera_pixels::enough_of_group) return;
+        if (!is_enough(dark)) return;
         background_ = value_of_rank(dark, dark.size() / 100);
         brightest_ = most - background_;
         if (!is_known()) return;
@@ -142,6 +142,11 @@ class AllowedNoise {
     float least() const { return *std::min_element(allowed_.begin(), allowed_.end()); }
 
   private:
+    // Whether rare pixels are more than a few.
+    static bool is_enough(const std::vector<float>& pixels) {
+        return common::rare * static_cast<double>(pixels.size()) >=
+               static_cast<double>(common::few);
+    }
     // Groups of few pixels are joined from the brightest on, so that the little noise of dark
     // pixels is not allowed for bright ones.
     void set_allowed(const std::array<std::vector<float>, brightness_groups>& deviations) {
@@ -150,10 +155,9 @@ class AllowedNoise {
         std::size_t end = brightness_groups;
         for (std::size_t g = brightness_groups; g-- > 0;) {
             joined.insert(joined.end(), deviations[g].begin(), deviations[g].end());
-            if (joined.size() < camera_pixels::enough_of_group && g > 0) continue;
-            if (joined.size() >= camera_pixels::enough_of_group) {
-                const double larger =
-                    camera_pixels::seen_share * static_cast<double>(joined.size());
+            if (!is_enough(joined) && g > 0) continue;
+            if (is_enough(joined)) {
+                const double larger = common::rare * static_cast<double>(joined.size());
                 allowed =
                     camera_pixels::factor *
                     value_of_rank(joined, joined.size() - 1 - static_cast<std::size_t>(larger));
@@ -253,8 +257,8 @@ PsfSharpness sharpness_of(const ConstImageView& psf) {
     const Shape3& shape = psf.shape;
     if (element_count(shape) == 0 || is_complex(psf.type)) return {};
     const int threads = thread_count(0);
-    const auto least = static_cast<float>(deconvolve::camera_pixels::least_share_of_psf *
-                                          survey_kernel(psf, threads).most);
+    const auto least =
+        static_cast<float>(deconvolve::common::rare * survey_kernel(psf, threads).most);
     constexpr double unlimited = std::numeric_limits<double>::infinity();
     std::vector<PsfSharpness> of_planes(static_cast<std::size_t>(shape.z));
     std::vector<Volume> of_threads(static_cast<std::size_t>(threads));

@@ -62,7 +62,8 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     const auto [least, most] = std::minmax_element(plane.pixels, plane.pixels + plane.count());
     facts.most = *most;
     if (*least == *most) facts.constant = *least;
-    const index_t stride = std::max<index_t>(1, plane.count() / no_data::samples);
+    const index_t stride =
+        std::max<index_t>(1, plane.count() / static_cast<index_t>(no_data::samples));
     for (index_t i = 0; i < plane.count(); i += stride) facts.sample.push_back(plane.pixels[i]);
     std::sort(facts.sample.begin(), facts.sample.end());
     if (facts.constant) return;
@@ -71,7 +72,7 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     const auto step = [&](Borders& borders, index_t y, index_t x, index_t dy, index_t dx) {
         std::array<float, border_steps> outward{};
         const float value = plane.at(y, x);
-        if (borders.outward.size() >= no_data::enough_steps) return;
+        if (borders.outward.size() >= no_data::samples) return;
         for (float& pixel : outward) {
             y += dy;
             x += dx;
@@ -85,7 +86,7 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
         // An image without noise may have runs of any number of values.
         const float value = plane.at(run.y, run.x);
         if (value == known_to_be_missing) return;
-        if (facts.runs.size() >= no_data::most_values && !facts.runs.contains(value)) return;
+        if (facts.runs.size() >= no_data::samples && !facts.runs.contains(value)) return;
         Borders& borders = facts.runs[value];
         borders.pixels += run.count;
         const index_t dy = run.is_along_y ? 1 : 0, dx = 1 - dy;
@@ -99,8 +100,9 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     });
 
     // Dark levels of rows and columns, from some of their pixels.
-    const index_t step_y = std::max<index_t>(1, plane.height / no_data::enough_of_line);
-    const index_t step_x = std::max<index_t>(1, plane.width / no_data::enough_of_line);
+    const auto samples = static_cast<index_t>(no_data::samples);
+    const index_t step_y = std::max<index_t>(1, plane.height / samples);
+    const index_t step_x = std::max<index_t>(1, plane.width / samples);
     std::vector<float> line;
     for (index_t y = 0; y < plane.height; ++y) {
         line.clear();
@@ -138,7 +140,7 @@ void NoDataSearch::find_planes(NoData& found) const {
             const auto [begin, end] =
                 std::equal_range(near->sample.begin(), near->sample.end(), *value);
             if (static_cast<double>(end - begin) <=
-                no_data::most_share_of_plane * static_cast<double>(near->sample.size()))
+                (1 - common::noticeable) * static_cast<double>(near->sample.size()))
                 found.planes.push_back(z);
             break;
         }
@@ -150,6 +152,7 @@ void NoDataSearch::find_planes(NoData& found) const {
 // value, they come near to it; and where photons are few, the value is also found between others.
 void NoDataSearch::find_values(NoData& found) const {
     constexpr double half = 0.5;
+    const auto mixed = static_cast<float>(1 - common::noticeable);
     std::map<float, Borders> all;
     float most = -std::numeric_limits<float>::infinity();
     for (const PlaneFacts& plane : planes_) {
@@ -161,8 +164,8 @@ void NoDataSearch::find_values(NoData& found) const {
         }
     }
     for (const auto& [value, borders] : all) {
-        if (borders.pixels < no_data::fewest_pixels ||
-            borders.outward.size() < no_data::fewest_steps || value == most)
+        if (borders.pixels < common::fewest ||
+            static_cast<index_t>(borders.outward.size()) < common::few || value == most)
             continue;
         std::array<std::vector<float>, border_steps> away;
         for (const std::array<float, border_steps>& step : borders.outward)
@@ -170,7 +173,7 @@ void NoDataSearch::find_values(NoData& found) const {
                 away[i].push_back(std::abs(step[i] - value));
         std::size_t grown = 0;
         while (grown < no_data::most_grown &&
-               median_of(away[grown]) < no_data::mixed * median_of(away[grown + 1]))
+               median_of(away[grown]) < mixed * median_of(away[grown + 1]))
             ++grown;
         std::vector<float> between_data;
         std::size_t jumps = 0;  // paths whose first step is their largest
@@ -186,13 +189,13 @@ void NoDataSearch::find_values(NoData& found) const {
         // 4.7 standard deviations of normal noise.
         constexpr double small = 0.1, large = 0.9;
         if (quantile(away[grown], small) > 2 * quantile(between_data, large))
-            found.values.push_back({value, static_cast<index_t>(grown), no_data::rare, 1});
+            found.values.push_back({value, static_cast<index_t>(grown), common::rare, 1});
         // Where light varies, most paths show the jump, and a value that no other pixel has, nor
         // nearly has, is not one of the recording, unless it is that of the background.
-        else if (static_cast<double>(jumps) >
-                     no_data::most_jumps_by_chance * static_cast<double>(borders.outward.size()) &&
-                 quantile(away[grown], 0) > no_data::least_gap * median_of(away[grown]))
-            found.values.push_back({value, static_cast<index_t>(grown), no_data::never, half});
+        else if (2 * jumps > borders.outward.size() &&
+                 static_cast<double>(quantile(away[grown], 0)) >
+                     common::rare * static_cast<double>(median_of(away[grown])))
+            found.values.push_back({value, static_cast<index_t>(grown), common::never, half});
     }
 }
 

@@ -44,9 +44,8 @@ void SaturationSearch::add(const Plane& plane) {
 std::optional<SaturatedPixels> SaturationSearch::find(PixelType type,
                                                       std::optional<double> camera_maximum) const {
     const auto largest = static_cast<double>(largest_);
-    if (count_ < camera_pixels::fewest_saturated ||
-        static_cast<double>(count_) <
-            camera_pixels::least_saturated * static_cast<double>(pixels_) ||
+    if (count_ < common::few ||
+        static_cast<double>(count_) < common::never * static_cast<double>(pixels_) ||
         !is_full_scale(largest, type, camera_maximum))
         return std::nullopt;
     return SaturatedPixels{largest, count_, {}};

@@ -31,7 +31,7 @@ namespace {
 // Returns the extents of a part with all planes, as square as the image allows.
 Shape3 part_of(const Shape3& image) {
     const auto edge =
-        static_cast<index_t>(std::sqrt(static_cast<double>(psf_fit::most_pixels / image.z)));
+        static_cast<index_t>(std::sqrt(static_cast<double>(common::enough / image.z)));
     const index_t wanted = std::max(search::least_part_extent, edge);
     return {image.z, std::min(image.y, wanted), std::min(image.x, wanted)};
 }
@@ -66,7 +66,7 @@ class HalfPrediction {
         : part_(std::move(part)), engines_(engines), threads_(thread_count(engines.threads)) {
         context_.stop = context.stop;
         options_.saturation = options.saturation;
-        options_.iterations = psf_fit::most_iterations;
+        options_.iterations = haze::most_iterations;
         options_.hold_out = true;
         options_.coarse_start = usual_coarse_start;
         measure_noise();
