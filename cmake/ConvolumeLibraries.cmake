@@ -80,6 +80,7 @@ if(CONVOLUME_HAVE_CUDA)
     endif()
     target_link_libraries(${with_cuda_part} INTERFACE ${cuda_libraries})
     target_link_options(${with_cuda_part} INTERFACE
-        LINKER:-u,convolume_cuda_backend LINKER:-u,convolume_cuda_deconvolve)
+        LINKER:-u,convolume_cuda_backend LINKER:-u,convolume_cuda_deconvolve
+        LINKER:-u,convolume_cuda_forward)
 endif()
 add_library(convolume::io ALIAS convolume_io)

@@ -16,21 +16,8 @@ namespace convolume {
 using forward::PlannedView;
 using forward::PsfPart;
 
-namespace {
-
-void check_extents(const char* what, const Shape3& shape) {
-    for (int a = 0; a < 3; ++a)
-        if (shape[a] < 1)
-            throw InvalidArgument(message("the extent of the ", what, " along ", axis_name(a),
-                                          " is ", shape[a],
-                                          ": it needs at least 1 voxel on every axis"));
-    static_cast<void>(element_count(shape));
-}
-
-}  // namespace
-
 ObjectGrid object_grid(const Shape3& result, const std::vector<View>& views) {
-    check_extents("result", result);
+    forward::check_extents("result", result);
     Index3 before, behind;
     for (std::size_t v = 0; v < views.size(); ++v) {
         forward::check_view(views[v], v);
@@ -117,10 +104,7 @@ struct ForwardModel::Impl {
             use(float{});
     }
     const PlannedView& at(std::size_t view) const {
-        if (view >= views.size())
-            throw InvalidArgument(message("there is no ", forward::name_of(view),
-                                          ": the model has ", views.size(),
-                                          views.size() == 1 ? " view" : " views"));
+        forward::check_number(view, views.size());
         return views[view];
     }
     template <class T>
@@ -250,14 +234,12 @@ void ForwardModel::Impl::add_back(const PlannedView& view, const T* from, T* to,
 ForwardModel::ForwardModel(const ObjectGrid& object, const std::vector<View>& views,
                            const ForwardModelOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
-    if (views.empty()) throw InvalidArgument("the forward model has no view: give at least one");
-    check_extents("object", object.shape);
+    forward::check_model(object, views);
     impl_->object = object;
     impl_->precision = options.precision;
     impl_->threads = thread_count(engines.threads);
     index_t convolutions = 0;
     for (std::size_t v = 0; v < views.size(); ++v) {
-        forward::check_view(views[v], v);
         impl_->views.emplace_back(views[v], object, v);
         convolutions += 2 * static_cast<index_t>(impl_->views[v].parts.size());
     }

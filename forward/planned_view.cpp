@@ -31,6 +31,27 @@ Margins margins_of(const View& view) {
     return margins;
 }
 
+void check_extents(const char* what, const Shape3& shape) {
+    for (int a = 0; a < 3; ++a)
+        if (shape[a] < 1)
+            throw InvalidArgument(message("the extent of the ", what, " along ", axis_name(a),
+                                          " is ", shape[a],
+                                          ": it needs at least 1 voxel on every axis"));
+    static_cast<void>(element_count(shape));
+}
+
+void check_model(const ObjectGrid& object, const std::vector<View>& views) {
+    if (views.empty()) throw InvalidArgument("the forward model has no view: give at least one");
+    check_extents("object", object.shape);
+    for (std::size_t v = 0; v < views.size(); ++v) check_view(views[v], v);
+}
+
+void check_number(std::size_t view, std::size_t count) {
+    if (view >= count)
+        throw InvalidArgument(message("there is no ", name_of(view), ": the model has ", count,
+                                      count == 1 ? " view" : " views"));
+}
+
 void check_view(const View& view, std::size_t number) {
     if (view.psfs.empty()) throw InvalidArgument(name_of(number) + " has no PSF: give one");
     for (int a = 0; a < 3; ++a)

@@ -29,6 +29,12 @@ Index3 center_of(const FieldPsf& psf);
 
 /// Throws InvalidArgument unless extents, boundary and mask of a view can be used.
 void check_view(const View& view, std::size_t number);
+/// Throws InvalidArgument unless all extents are at least 1.
+void check_extents(const char* what, const Shape3& shape);
+/// Throws InvalidArgument unless an object and views can be those of a model.
+void check_model(const ObjectGrid& object, const std::vector<View>& views);
+/// Throws InvalidArgument unless a model of `count` views has the view.
+void check_number(std::size_t view, std::size_t count);
 
 /// The boxes of a view's grid, which a PSF reads, and of its image, which it writes.
 struct PsfPart {

@@ -5,4 +5,5 @@
 
 #include "convolume/device_convolver.hpp"
 #include "convolume/device_deconvolver.hpp"
+#include "convolume/device_forward_model.hpp"
 #include "convolume/device_signals.hpp"

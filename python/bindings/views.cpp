@@ -10,6 +10,7 @@
 #include "bindings/deconvolution.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/device_forward_model.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "operations/views/field_psfs.hpp"
 #include "operations/views/masks.hpp"
@@ -68,6 +69,7 @@ void bind_view(nb::module_& module) {
             [](OwnedView& self, const std::string& edges) {
                 self.view.boundary = parse_edges(edges);
             })
+        .def_prop_ro("shape", [](const OwnedView& self) { return triple(self.view.image); })
         .def(
             "set_levels",
             [](OwnedView& self, std::optional<double> background, std::optional<double> offset,
@@ -157,14 +159,53 @@ void bind_view_files(nb::module_& module) {
         "image"_a);
 }
 
+ForwardModelOptions model_options(bool in_double) {
+    ForwardModelOptions options;
+    if (in_double) options.precision = Precision::float64;
+    return options;
+}
+
+void bind_device_forward_model(nb::module_& module) {
+    nb::class_<DeviceForwardModel>(module, "DeviceForwardModel")
+        .def(
+            "__init__",
+            [](DeviceForwardModel* self, const Triple& result,
+               const std::vector<const OwnedView*>& views, bool in_double, int device,
+               std::optional<index_t> max_gpu_bytes) {
+                const std::vector<View> all = views_of(views);
+                const nb::gil_scoped_release released;
+                new (self) DeviceForwardModel(object_grid(index3(result), all), all,
+                                              model_options(in_double), device, max_gpu_bytes);
+            },
+            "result"_a, "views"_a, "in_double"_a, "device"_a, "max_gpu_bytes"_a.none())
+        .def_prop_ro("device_bytes", &DeviceForwardModel::device_bytes)
+        .def(
+            "record",
+            [](const DeviceForwardModel& self, std::size_t number, std::uintptr_t object,
+               std::uintptr_t image, std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.record(number, pointer<const void>(object), pointer<void>(image),
+                            pointer<CUstream_st>(stream));
+            },
+            "view"_a, "object"_a, "image"_a, "stream"_a)
+        .def(
+            "add_back",
+            [](const DeviceForwardModel& self, std::size_t number, std::uintptr_t image,
+               std::uintptr_t object, std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.add_back(number, pointer<const void>(image), pointer<void>(object),
+                              pointer<CUstream_st>(stream));
+            },
+            "view"_a, "image"_a, "object"_a, "stream"_a);
+}
+
 void bind_forward_model(nb::module_& module) {
     nb::class_<ForwardModel>(module, "ForwardModel")
         .def(
             "__init__",
             [](ForwardModel* self, const Triple& result, const std::vector<const OwnedView*>& views,
                bool in_double, std::optional<index_t> max_host_bytes, const EngineChoice& engines) {
-                ForwardModelOptions options;
-                if (in_double) options.precision = Precision::float64;
+                ForwardModelOptions options = model_options(in_double);
                 options.max_host_bytes = max_host_bytes;
                 const std::vector<View> all = views_of(views);
                 plan_released([&] {
@@ -206,6 +247,7 @@ void bind_views(nb::module_& module) {
     bind_view(module);
     bind_view_files(module);
     bind_forward_model(module);
+    bind_device_forward_model(module);
     nb::class_<ViewDeconvolver>(module, "ViewDeconvolver")
         .def(
             "__init__",

@@ -55,6 +55,12 @@ def address_of(array: Any) -> int:
     return int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.data.ptr)
 
 
+def joined(arrays: list[Any]) -> Any:
+    """Returns arrays of one dimension, of NumPy, CuPy or PyTorch, one after the other."""
+    library: Any = np if isinstance(arrays[0], np.ndarray) else importlib.import_module(library_of(arrays[0]))
+    return library.cat(arrays) if library.__name__ == "torch" else library.concatenate(arrays)
+
+
 def library_of(array: Any) -> str:
     """Returns the name of the library that an array or a stream comes from."""
     return type(array).__module__.partition(".")[0]
@@ -146,6 +152,12 @@ class DeviceArray:
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array on the same GPU."""
         return DeviceArray.of(self.empty_of_any(shape, dtype), "the result", dtype)
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
+        """Returns a new array of zeros on the same GPU."""
+        made = self.empty(shape, dtype)
+        made.array[...] = 0
+        return made
 
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters as linear maps, with their exact adjoints."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._device import DeviceArray, address_of, is_on_gpu
 from ._errors import InvalidArgument
 from ._linear_map import LinearMap
 from ._run import engines
@@ -42,32 +44,53 @@ class _BankAdjoint:
         self._extent = end - begin
         self._results = slice(first - begin, first - begin + (count - 1) * step + 1, step)
         self._signal = slice(-begin, samples - begin)
-        self._banks = [self._bank_of(row) for row in problem.rows]
+        self._form = problem.signals, self._extent
+        self._turned = [self._turn(row) for row in problem.rows]
+        self._banks = [_core.FilterBank(*self._form, [taps], options, engines(problem.arguments), dtype)
+                       for taps, options in self._turned]
+        self._on_gpus: dict[int, list[_core.DeviceFilterBank]] = {}
 
-    def _bank_of(self, row: np.ndarray) -> _core.FilterBank:
-        arguments, signals = self._problem.arguments, self._problem.signals
+    def _turn(self, row: np.ndarray) -> tuple[np.ndarray, _core.FilterOptions]:
+        """Returns the taps that correlate with a filter's, and how to filter with them."""
+        arguments = self._problem.arguments
         given = {name: arguments[name] for name in ("origin", "method", "nan") if name in arguments}
 
-        def plan(taps: np.ndarray, **options: Any) -> _core.FilterBank:
-            known = _core.FilterOptions(precision=arguments["precision"], mode="same", **options)
-            return _core.FilterBank(signals, self._extent, [taps], known, engines(arguments), self._dtype)
+        def options(**others: Any) -> _core.FilterOptions:
+            return _core.FilterOptions(precision=arguments["precision"], mode="same", **{**given, **others})
 
-        back = np.ascontiguousarray(row[::-1].conj())
-        return plan(back, **{**given, "origin": len(row) - 1 - plan(row, **given).origin})
+        origin = _core.FilterBank(*self._form, [row], options(), engines(arguments), self._dtype).origin
+        return np.ascontiguousarray(row[::-1].conj()), options(origin=len(row) - 1 - origin)
 
-    def __call__(self, results: Any) -> np.ndarray:
-        if not isinstance(results, np.ndarray):
-            raise InvalidArgument("the adjoint of a bank takes no arrays in a GPU's memory: copy them to host memory")
+    def __call__(self, results: Any) -> Any:
+        if not is_on_gpu(results):
+            def execute(number: int, placed: np.ndarray, back: np.ndarray) -> None:
+                self._banks[number].execute(placed, back, None, None)
+
+            return np.ascontiguousarray(self._sum_up(results, np, lambda shape: np.zeros(shape, self._dtype), execute))
+        there = DeviceArray.of(results, "the results").of_type(self._dtype)
+        if there.device not in self._on_gpus:
+            self._on_gpus[there.device] = [_core.DeviceFilterBank(*self._form, [taps], options, there.device,
+                                                                  self._dtype) for taps, options in self._turned]
+        banks, stream = self._on_gpus[there.device], there.stream(None)
+
+        def enqueue(number: int, placed: Any, back: Any) -> None:
+            banks[number].execute(address_of(placed), address_of(back), 0, stream)
+
+        sums = self._sum_up(there.array, there.module, lambda shape: there.zeros(shape, self._dtype).array, enqueue)
+        return there.give_back(DeviceArray.of(sums, "the sums").array)
+
+    def _sum_up(self, results: Any, module: Any, zeros: Callable[[tuple[int, ...]], Any],
+                filter_by: Callable[[int, Any, Any], None]) -> Any:
+        """Returns the adjoint of arrays of a library, by functions that make arrays and apply a turned filter."""
         problem = self._problem
-        rows = np.moveaxis(results, problem.axis + (not problem.single), -1)
+        rows = module.moveaxis(results, problem.axis + (not problem.single), -1)
         if not problem.single:
-            rows = np.moveaxis(rows, problem.axis, -2)
-        rows = rows.reshape(problem.signals, len(self._banks), rows.shape[-1])
-        sums: np.ndarray = np.zeros((problem.signals, self._signal.stop - self._signal.start), self._dtype)
-        placed, back = (np.zeros((problem.signals, *other, self._extent), self._dtype) for other in ((), (1,)))
-        for number, bank in enumerate(self._banks):
+            rows = module.moveaxis(rows, problem.axis, -2)
+        rows = rows.reshape(problem.signals, len(self._turned), rows.shape[-1])
+        sums = zeros((problem.signals, self._signal.stop - self._signal.start))
+        placed, back = (zeros((problem.signals, *other, self._extent)) for other in ((), (1,)))
+        for number in range(len(self._turned)):
             placed[:, self._results] = rows[:, number]
-            bank.execute(placed, back, None, None)
+            filter_by(number, placed, back)
             sums += back[:, 0, self._signal]
-        whole = sums.reshape(*problem.batch, sums.shape[-1])
-        return np.ascontiguousarray(np.moveaxis(whole, -1, problem.axis))
+        return module.moveaxis(sums.reshape(*problem.batch, sums.shape[-1]), -1, problem.axis)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forward model: how an object becomes the images of its views."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -10,6 +11,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import readable, type_of
 from ._deconvolve_options import Edges, deconvolution_defaults
+from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._linear_map import LinearMap, linear_operator
 from ._options import triple_of, with_keywords
@@ -99,6 +101,9 @@ class ForwardModel:
         self.result = tuple(slice(begin, begin + extent) for begin, extent in
                             zip(tuple(at)[first:], self.result_shape))
         self._solid = tuple(extents)
+        self._views, self._gpu_bytes = made, byte_size(options.get("max_gpu_mem"))
+        self._on_gpus: dict[int, _core.DeviceForwardModel] = {}
+        self._lock = threading.Lock()
         self._core = _core.ForwardModel(triple_of(self.result_shape), made, self.dtype == np.float64,
                                         byte_size(options.get("max_host_mem")), engines(options))
 
@@ -106,27 +111,30 @@ class ForwardModel:
         return f"<ForwardModel {self.object_shape} to {len(self.shapes)} views>"
 
     @names_wrong_types
-    def __call__(self, thing: Any) -> list[np.ndarray]:
+    def __call__(self, thing: Any, *, stream: Any = None) -> list[Any]:
         """Returns the images of an object, a list with an array for each view.
 
         Parameters
         ----------
         thing : array
-            The object, of `object_shape`; or of the shape of the result, with 0 around it.
+            The object, of `object_shape`; or of the shape of the result, with 0 around it. An array in a GPU's memory
+            stays there, and so do the images.
+        stream : stream of CuPy or PyTorch, or int, optional
+            See :meth:`convolume.Convolver.__call__`.
 
         Raises
         ------
         InvalidArgument
             An array of another shape, or complex (a ValueError).
         """
+        if is_on_gpu(thing, stream):
+            with on_stream(thing, stream):
+                return self._record_on_gpu(self._on_gpu(thing, "the object"), stream)
         given = self._real(thing, "the object")
-        if given.shape == self.result_shape != self.object_shape:
+        if self._is_of_result(given.shape):
             whole = np.zeros(self.object_shape, self.dtype)
             whole[self.result] = given
             given = whole
-        if given.shape != self.object_shape:
-            raise InvalidArgument(f"an object of shape {given.shape} where {self.object_shape} was planned, or "
-                                  f"{self.result_shape} with 0 around it")
         images = []
         for number, shape in enumerate(self.shapes):
             image = np.empty(shape, self.dtype)
@@ -135,14 +143,16 @@ class ForwardModel:
         return images
 
     @names_wrong_types
-    def adjoint(self, images: Sequence[Any]) -> np.ndarray:
+    def adjoint(self, images: Sequence[Any], *, stream: Any = None) -> Any:
         """Returns the adjoint of images, with the shape `object_shape`: light is sent back to where it may have come
         from. For images y of an object x, ``sum(model(x) * y) == sum(x * model.adjoint(y))``.
 
         Parameters
         ----------
         images : sequence of arrays
-            One for each view.
+            One for each view, all in host memory or in that of one GPU.
+        stream : stream of CuPy or PyTorch, or int, optional
+            See :meth:`convolume.Convolver.__call__`.
 
         Raises
         ------
@@ -152,12 +162,13 @@ class ForwardModel:
         images = listed(images, "the images")
         if len(images) != len(self.shapes):
             raise InvalidArgument(f"{len(images)} images where {len(self.shapes)} views were planned")
+        if is_on_gpu(images[0], stream):
+            with on_stream(images[0], stream):
+                return self._add_back_on_gpu(images, stream)
         whole = np.zeros(self.object_shape, self.dtype)
         for number, (image, shape) in enumerate(zip(images, self.shapes)):
             given = self._real(image, f"the image of view {number + 1}")
-            if given.shape != shape:
-                raise InvalidArgument(f"the image of view {number + 1} has the shape {given.shape} where {shape} was "
-                                      "planned")
+            _check_image(given.shape, shape, number)
             self._core.add_back(number, given.reshape(triple_of(shape)), whole.reshape(self._solid))
         return whole
 
@@ -185,8 +196,61 @@ class ForwardModel:
     def _as_linear_map(self) -> LinearMap:
         return LinearMap(self.object_shape, self.shapes, self.dtype, self, self.adjoint)
 
+    def _is_of_result(self, shape: tuple[int, ...]) -> bool:
+        """Tells whether an object has the shape of the result, and not that of the object. Refuses all others."""
+        if shape not in (self.object_shape, self.result_shape):
+            raise InvalidArgument(f"an object of shape {shape} where {self.object_shape} was planned, or "
+                                  f"{self.result_shape} with 0 around it")
+        return shape != self.object_shape
+
+    def _on_gpu(self, array: Any, what: str) -> DeviceArray:
+        """Returns an array in a GPU's memory with the type of the arithmetic."""
+        if not is_on_gpu(array):
+            raise InvalidArgument(f"{what} is in host memory and others are in a GPU's: move them to one memory")
+        found = DeviceArray.of(array, what)
+        if found.dtype.kind == "c":
+            raise InvalidArgument(f"{what} is complex: give its real part")
+        return found.of_type(self.dtype)
+
+    def _planned_on(self, device: int) -> _core.DeviceForwardModel:
+        with self._lock:
+            if device not in self._on_gpus:
+                self._on_gpus[device] = _core.DeviceForwardModel(
+                    triple_of(self.result_shape), self._views, self.dtype == np.float64, device, self._gpu_bytes)
+            return self._on_gpus[device]
+
+    def _record_on_gpu(self, given: DeviceArray, stream: Any) -> list[Any]:
+        if self._is_of_result(given.shape):
+            whole = given.zeros(self.object_shape, self.dtype)
+            whole.array[self.result] = given.array
+            given = whole
+        planned, on = self._planned_on(given.device), given.stream(stream)
+        images = []
+        for number, shape in enumerate(self.shapes):
+            image = given.empty(shape, self.dtype)
+            planned.record(number, given.address, image.address, on)
+            images.append(given.give_back(image.array))
+        return images
+
+    def _add_back_on_gpu(self, images: Sequence[Any], stream: Any) -> Any:
+        given = [self._on_gpu(image, f"the image of view {number + 1}") for number, image in enumerate(images)]
+        first = given[0]
+        planned, on = self._planned_on(first.device), first.stream(stream)
+        whole = first.zeros(self.object_shape, self.dtype)
+        for number, (image, shape) in enumerate(zip(given, self.shapes)):
+            _check_image(image.shape, shape, number)
+            if image.device != first.device:
+                raise InvalidArgument("the images are on several GPUs: move them to one")
+            planned.add_back(number, image.address, whole.address, on)
+        return first.give_back(whole.array)
+
     def _real(self, array: Any, what: str) -> np.ndarray:
         values = readable(array, what)
         if values.dtype.kind == "c":
             raise InvalidArgument(f"{what} is complex: give its real part")
         return np.ascontiguousarray(values, self.dtype)
+
+
+def _check_image(shape: tuple[int, ...], wanted: tuple[int, ...], number: int) -> None:
+    if shape != wanted:
+        raise InvalidArgument(f"the image of view {number + 1} has the shape {shape} where {wanted} was planned")

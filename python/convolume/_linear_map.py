@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._device import joined
 from ._errors import optional_module
 
 
@@ -39,10 +40,10 @@ class LinearMap:
         """Rows and columns of the matrix."""
 
     def apply(self, values: Any) -> Any:
-        """Returns A x. Arrays in a GPU's memory are taken if the operator takes them and has one image."""
+        """Returns A x. Arrays in a GPU's memory are taken if the operator takes them."""
         images = self._forward(values.reshape(self.input_shape))
         flat = [image.reshape(-1) for image in images]
-        return flat[0] if len(flat) == 1 else np.concatenate(flat)
+        return flat[0] if len(flat) == 1 else joined(flat)
 
     def apply_adjoint(self, values: Any) -> Any:
         """Returns Aᵀ y, or Aᴴ y."""

@@ -12,6 +12,7 @@ import numpy as np
 from . import _core
 from ._argument_types import elements_of, names_wrong_types
 from ._arrays import TYPES, host_numbers, readable, real_type, type_of
+from ._device import is_on_gpu
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._linear_map import LinearMap, linear_operator
@@ -245,8 +246,14 @@ class Resampler:
         plan = _core.Resampler(computable(taps), self._resampling.options(self.dtype), self._form.dtype)
         return LinearMap(
             (*batch, count), [(*batch, plan.same_results(count))], self.dtype,
-            lambda signals: [resampled(signals, self._resampling, "same", -1, self.dtype, workers=self._workers)],
-            lambda results: resampled(results[0], back, count, -1, self.dtype, workers=self._workers))
+            lambda signals: [self._resampled(signals, self._resampling, "same")],
+            lambda results: self._resampled(results[0], back, count))
+
+    def _resampled(self, signals: Any, resampling: Resampling, count: ResultCount) -> Any:
+        """Resamples whole signals in host memory or in that of a GPU."""
+        if is_on_gpu(signals):
+            return resampled(GpuNumbers.of(signals, "the signals"), resampling, count, -1, self.dtype).array
+        return resampled(signals, resampling, count, -1, self.dtype, workers=self._workers)
 
     @names_wrong_types
     def push(self, block: Any) -> np.ndarray:

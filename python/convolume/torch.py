@@ -140,7 +140,7 @@ class Operator:
         values : Tensor
             An image of the convolver's `input_shape`, signals of the bank's `shape` or of the resampler, or an object
             of the model's `object_shape`; or a batch of them, with axes before these. It is converted to the operator's
-            `dtype`. Only convolvers take tensors in a GPU's memory.
+            `dtype`. Tensors in a GPU's memory stay there.
 
         Returns
         -------

@@ -96,6 +96,7 @@ def cupy():
     """Returns a module with the functions of CuPy that convolume calls."""
     module = types.ModuleType("cupy")
     module.asarray = lambda values: GpuArray(np.array(values))
+    module.concatenate = lambda arrays: GpuArray(np.concatenate([one.values for one in arrays]))
     module.asnumpy = lambda array: array.values.copy()
     module.empty = lambda shape, dtype: GpuArray(np.empty(shape, dtype))
     module.ascontiguousarray = _contiguous
@@ -172,6 +173,24 @@ class SlabConvolver(DeviceConvolver):
             begin += planes
 
 
+class DeviceForwardModel:
+    """Records and adds back on the host, at the addresses that it gets."""
+
+    def __init__(self, result, views, in_double, device, max_gpu_bytes):
+        self._type = np.dtype(np.float64 if in_double else np.float32)
+        self._core = _core.ForwardModel(result, views, in_double, None, _cpu())
+        self._object = tuple(_core.object_grid(result, views)[0])
+        self._images = [tuple(one.shape) for one in views]
+
+    def record(self, view, thing, image, stream):
+        self._core.record(view, _array_at(thing, self._object, self._type),
+                          _array_at(image, self._images[view], self._type))
+
+    def add_back(self, view, image, thing, stream):
+        self._core.add_back(view, _array_at(image, self._images[view], self._type),
+                            _array_at(thing, self._object, self._type))
+
+
 class DeviceFilterBank:
     """Filters on the host, at the addresses that it gets."""
 
@@ -239,7 +258,8 @@ def install(monkeypatch):
     for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
                            "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
                            "slab_convolver": SlabConvolver,
-                           "DeviceFilterBank": DeviceFilterBank, "DeviceResampler": DeviceResampler,
+                           "DeviceFilterBank": DeviceFilterBank, "DeviceForwardModel": DeviceForwardModel,
+                           "DeviceResampler": DeviceResampler,
                            "DeviceChannelizer": DeviceChannelizer, "DeviceSynthesizer": DeviceSynthesizer}.items():
         monkeypatch.setattr(_core, name, stand_in)
     return module

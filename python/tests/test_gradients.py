@@ -278,7 +278,7 @@ class TestTorch:
             convolume.torch.convolve(image.half(), kernel)
         with pytest.raises(convolume.InvalidArgument, match="the kernel is a ndarray: give a tensor of PyTorch"):
             convolume.torch.convolve(image, np.ones((3, 3)))
-        with pytest.raises(convolume.InvalidArgument, match="operator is a Tensor: give a Convolver or a ForwardModel"):
+        with pytest.raises(convolume.InvalidArgument, match="operator is a Tensor: give a Convolver, a Filter"):
             convolume.torch.Operator(image)
         with pytest.raises(convolume.InvalidArgument, match=r"shape \(5, 5\) where the operator takes \(5, 4\)"):
             convolume.torch.Operator(convolume.Convolver((5, 4), np.ones((3, 3)), device="cpu"))(torch.ones(5, 5))

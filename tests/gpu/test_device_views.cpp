@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/device_forward_model.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "forward/device_model.hpp"
 #include "tests/catch.hpp"
@@ -63,7 +64,7 @@ void check_model(const std::vector<View>& views, const Shape3& result, double mo
     ForwardModelOptions options;
     options.precision = type == PixelType::float64 ? Precision::float64 : Precision::float32;
     const ForwardModel right(grid, views, options, engine(EngineChoice::Device::cpu));
-    const forward::DeviceModel<T> model(grid, views, options, 0, index_t{1} << 30);
+    const DeviceForwardModel model(grid, views, options, 0, index_t{1} << 30);
     const Volume object = to_volume(random.array(grid.shape, false), type);
     const gpu::DeviceMemory object_on_gpu = on_device(object);
     for (int round = 0; round < 2; ++round)
@@ -72,13 +73,13 @@ void check_model(const std::vector<View>& views, const Shape3& result, double mo
             Volume image(views[v].image, type), back(grid.shape, type);
             right.record(v, object.view(), image.view());
             const gpu::DeviceMemory image_on_gpu = poisoned(image.bytes());
-            model.record(v, object_on_gpu.as<T>(), image_on_gpu.as<T>(), {});
+            model.record(v, object_on_gpu.data(), image_on_gpu.data());
             CHECK(relative_difference<T>(fetched(image_on_gpu, image.shape(), type), image) < most);
             // The adjoint is added to what is there.
             const gpu::DeviceMemory back_on_gpu = on_device(object), other = on_device(image);
             convert_pixels(object.view(), back.view());
             right.add_back(v, image.view(), back.view());
-            model.add_back(v, other.as<T>(), back_on_gpu.as<T>(), {});
+            model.add_back(v, other.data(), back_on_gpu.data());
             CHECK(relative_difference<T>(fetched(back_on_gpu, grid.shape, type), back) < most);
         }
 }
