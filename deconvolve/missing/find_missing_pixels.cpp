@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "convolume/missing_pixels.hpp"
@@ -28,6 +30,10 @@ std::string share_text(index_t count, const Shape3& shape) {
                    " %)");
 }
 
+Index3 pixel_of(const Shape3& shape, index_t number, index_t z) {
+    return {z, number / shape.x, number % shape.x};
+}
+
 std::string place_text(const MissingPixels& missing) {
     const Box3 box = missing.box();
     const auto range = [&](int a) {
@@ -46,24 +52,79 @@ void add_found(const MissingPixels& found, const std::string& what, MissingPixel
         message(share_text(found.count(), found.shape()), " ", what, ", at ", place_text(found)));
 }
 
+// Search for hot and dead pixels of the camera, and for others that only one plane has.
+class HotPixelSearch {
+  public:
+    HotPixelSearch(const Shape3& shape, const PsfSharpness& sharpness, int threads)
+        : sharpness_(sharpness),
+          threads_(threads),
+          hot_(shape),
+          camera_(shape.y, shape.x, sharpness),
+          of_threads_(static_cast<std::size_t>(threads)) {}
+
+    // Takes planes from plane `first` on. Pixels in `missing` are not used.
+    void add(const ConstImageView& planes, index_t first, const MissingPixels& missing) {
+        std::vector<std::vector<index_t>> found(static_cast<std::size_t>(planes.shape.z));
+        parallel_for(planes.shape.z, threads_, [&](index_t k, int thread) {
+            Neighborhoods& pixels = of_threads_[static_cast<std::size_t>(thread)];
+            compare_neighbors(plane_of(planes, k), left_out(missing, first + k), pixels);
+            found[static_cast<std::size_t>(k)] = outliers_of(pixels, sharpness_, Outliers::bright);
+        });
+        for (index_t k = 0; k < planes.shape.z; ++k)
+            for (const index_t i : found[static_cast<std::size_t>(k)])
+                hot_.add(pixel_of(hot_.shape(), i, first + k));
+        camera_.add(planes, first, hot_, missing, threads_);
+    }
+
+    void add_to(MissingPixels& missing) {
+        MissingPixels bad(hot_.shape());
+        for (const index_t i : camera_.find())
+            for (index_t z = 0; z < bad.shape().z; ++z) bad.add(pixel_of(bad.shape(), i, z));
+        add_found(bad, "are of hot or dead camera pixels", missing);
+        hot_.remove(bad);
+        add_found(hot_, "are brighter than the PSF allows (hot pixels)", missing);
+    }
+
+  private:
+    static std::vector<bool> left_out(const MissingPixels& missing, index_t z) {
+        if (!missing.has_plane(z)) return {};
+        const Shape3& shape = missing.shape();
+        std::vector<bool> marked(static_cast<std::size_t>(shape.y * shape.x));
+        for (std::size_t i = 0; i < marked.size(); ++i)
+            marked[i] = missing.contains(pixel_of(shape, static_cast<index_t>(i), z));
+        return marked;
+    }
+
+    PsfSharpness sharpness_;
+    int threads_;
+    MissingPixels hot_;
+    CameraPixels camera_;
+    std::vector<Neighborhoods> of_threads_;
+};
+
 // Search in one volume.
 class Search {
   public:
-    Search(ImageSource& image, index_t t, index_t c, const MissingPixelOptions& options,
-           int threads)
+    Search(ImageSource& image, index_t t, index_t c, const PsfSharpness& sharpness,
+           const MissingPixelOptions& options, int threads)
         : image_(image),
           t_(t),
           c_(c),
+          sharpness_(sharpness),
           options_(options),
           threads_(threads),
           nonfinite_(image.format().shape),
           missing_(image.format().shape) {}
 
-    MissingPixels find(const PsfSharpness& sharpness) {
+    MissingPixels find() {
+        const bool finds_hot = options_.find_hot_pixels && !std::isinf(sharpness_.most);
+        if (finds_hot) hot_.emplace(shape(), sharpness_, threads_);
         if (options_.no_data.find || options_.find_saturated || options_.leave_out_nonfinite)
             survey();
+        else
+            hot_.reset();
         if (is_finite_ && options_.no_data.value) add_given_value(*options_.no_data.value);
-        if (options_.find_hot_pixels) find_hot_pixels(sharpness);
+        if (is_finite_ && finds_hot) find_hot_pixels();
         // The deconvolution says where the image is not finite.
         if (is_finite_) return std::move(missing_);
         return MissingPixels(shape());
@@ -96,7 +157,7 @@ class Search {
         const index_t plane = shape().y * shape().x;
         for (index_t i = 0; i < element_count(planes.shape); ++i) {
             if (std::isfinite(values[i])) continue;
-            nonfinite_.add(pixel_of(i % plane, first + i / plane));
+            nonfinite_.add(pixel_of(shape(), i % plane, first + i / plane));
             values[i] = known_to_be_missing;
         }
     }
@@ -109,13 +170,18 @@ class Search {
         });
     }
 
-    // Finds in one reading what no pixel's neighbors tell.
+    // Finds in one reading what no pixel's neighbors tell, and hot pixels if no others are missing.
     void survey() {
         NoDataSearch no_data(shape());
         SaturationSearch saturation;
-        for_each_plane([&](const Plane& plane, index_t z) {
-            if (options_.no_data.find) no_data.add(plane, z);
-            if (options_.find_saturated) saturation.add(plane);
+        for_each_finite_band([&](index_t first, const ConstImageView& planes) {
+            parallel_for(planes.shape.z, threads_, [&](index_t k, int) {
+                const Plane plane = plane_of(planes, k);
+                if (options_.no_data.find) no_data.add(plane, first + k);
+                if (options_.find_saturated) saturation.add(plane);
+            });
+            if (nonfinite_.count() > 0) hot_.reset();
+            if (hot_) hot_->add(planes, first, missing_);
         });
         if (!is_finite_) return;
         add_found(nonfinite_, "are NaN or infinite", missing_);
@@ -181,7 +247,7 @@ class Search {
             const std::lock_guard lock(mutex_);
             outside += others;
             for (std::size_t i = 0; i < marked.size(); ++i)
-                if (marked[i]) found.add(pixel_of(static_cast<index_t>(i), z));
+                if (marked[i]) found.add(pixel_of(shape(), static_cast<index_t>(i), z));
         });
         const auto all = static_cast<double>(element_count(shape()));
         const auto inside = static_cast<double>(found.count());
@@ -190,50 +256,26 @@ class Search {
             add_found(found, what, missing_);
     }
 
-    Index3 pixel_of(index_t number, index_t z) const {
-        return {z, number / shape().x, number % shape().x};
-    }
-
-    void find_hot_pixels(const PsfSharpness& sharpness) {
-        if (std::isinf(sharpness.most)) return;
-        MissingPixels hot(shape()), bad(shape());
-        CameraPixels camera(shape().y, shape().x, sharpness);
-        std::vector<Neighborhoods> of_threads(static_cast<std::size_t>(threads_));
-        for_each_finite_band([&](index_t first, const ConstImageView& planes) {
-            std::vector<std::vector<index_t>> found(static_cast<std::size_t>(planes.shape.z));
-            parallel_for(planes.shape.z, threads_, [&](index_t k, int thread) {
-                Neighborhoods& pixels = of_threads[static_cast<std::size_t>(thread)];
-                compare_neighbors(plane_of(planes, k), left_out(first + k), pixels);
-                found[static_cast<std::size_t>(k)] =
-                    outliers_of(pixels, sharpness, Outliers::bright);
+    // Neighbors of missing pixels are compared anew.
+    void find_hot_pixels() {
+        if (!hot_ || missing_.count() > 0) {
+            hot_.emplace(shape(), sharpness_, threads_);
+            for_each_finite_band([&](index_t first, const ConstImageView& planes) {
+                hot_->add(planes, first, missing_);
             });
-            for (index_t k = 0; k < planes.shape.z; ++k)
-                for (const index_t i : found[static_cast<std::size_t>(k)])
-                    hot.add(pixel_of(i, first + k));
-            camera.add(planes, first, hot, missing_, threads_);
-        });
-        for (const index_t i : camera.find())
-            for (index_t z = 0; z < shape().z; ++z) bad.add(pixel_of(i, z));
-        add_found(bad, "are of hot or dead camera pixels", missing_);
-        hot.remove(bad);
-        add_found(hot, "are brighter than the PSF allows (hot pixels)", missing_);
-    }
-
-    std::vector<bool> left_out(index_t z) const {
-        if (!missing_.has_plane(z)) return {};
-        std::vector<bool> marked(static_cast<std::size_t>(shape().y * shape().x));
-        for (std::size_t i = 0; i < marked.size(); ++i)
-            marked[i] = missing_.contains(pixel_of(static_cast<index_t>(i), z));
-        return marked;
+        }
+        if (is_finite_) hot_->add_to(missing_);
     }
 
     ImageSource& image_;
     index_t t_, c_;
+    PsfSharpness sharpness_;
     MissingPixelOptions options_;
     int threads_;
     std::mutex mutex_;
     bool is_finite_ = true;
     MissingPixels nonfinite_, missing_;
+    std::optional<HotPixelSearch> hot_;
 };
 
 }  // namespace
@@ -243,7 +285,7 @@ MissingPixels find_missing_pixels(ImageSource& image, index_t t, index_t c,
                                   int threads) {
     if (is_complex(image.format().type))
         throw BadData("missing pixels are searched for in real images: give the intensity");
-    return Search(image, t, c, options, thread_count(threads)).find(sharpness);
+    return Search(image, t, c, sharpness, options, thread_count(threads)).find();
 }
 
 }  // namespace convolume
