@@ -90,6 +90,9 @@ struct Block {
     /// The result along z is that of a linear convolution. The engine may walk along z in slabs
     /// whose height it chooses, instead of holding all planes. Grid z is then only an upper bound.
     bool walks = false;
+    /// The kernel has one plane, so that each plane of the result needs one plane of the image, and
+    /// an engine may leave out transforms along z.
+    bool planes_are_apart = false;
     /// Memory limit for the block and its kernel; 0: the engine's limit. All blocks of a plan have
     /// the value of the largest block, so that a smaller block does not take a more generous
     /// layout.

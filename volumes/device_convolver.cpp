@@ -221,6 +221,9 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
         spec.gather[static_cast<std::size_t>(a)] = std::move(axis.gather);
         impl_->grid[a] = axis.window.grid;
     }
+    const BlockAxis& z = spec.block.axes[0];
+    spec.block.planes_are_apart = devices.size() == 1 && z.kernel == 1 && z.kept_begin == 0 &&
+                                  z.kept == z.loaded && spec.kernel_shift.z == 0;
     spec.taps = resolved.taps->view();
     if (device.kernel_on_device) {
         spec.taps.data = nullptr;

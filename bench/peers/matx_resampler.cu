@@ -45,7 +45,10 @@ int compare_resamplers(index_t up, index_t down, index_t samples, int rounds) {
     const index_t count = ours.same_results(samples);
 
     gpu::DeviceBuffer<float> signal(samples), our_results(count), their_results(count);
-    const gpu::DeviceBuffer<float> their_taps(taps);
+    // resample_poly multiplies by `up` itself.
+    std::vector<float> without_gain = taps;
+    for (float& tap : without_gain) tap /= static_cast<float>(up);
+    const gpu::DeviceBuffer<float> their_taps(without_gain);
     fill_randomly(signal.get(), samples, signal_seed);
     const auto in = matx_vector<float>(signal.get(), samples);
     const auto filter = matx_vector<float>(their_taps.get(), tap_count);

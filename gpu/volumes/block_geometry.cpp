@@ -74,9 +74,12 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
     g.rows = block.axes[1].grid;
     g.kernel_planes = std::min(z.kernel, z.grid);
     g.z_length = z.grid;
-    g.uses_cufft = !has_axis_pass(block, 2, block.axes[2].grid, device) ||
-                   !has_axis_pass(block, 1, g.rows, device) ||
-                   (!block.walks && !has_axis_pass(block, 0, z.grid, device));
+    g.uses_cufft =
+        !has_axis_pass(block, 2, block.axes[2].grid, device) ||
+        !has_axis_pass(block, 1, g.rows, device) ||
+        (!block.walks && !block.planes_are_apart && !has_axis_pass(block, 0, z.grid, device));
+    g.convolves_planes = block.planes_are_apart && !g.uses_cufft;
+    if (g.convolves_planes) g.z_length = 1;
     g.pitch = g.uses_cufft ? g.spectrum_row_samples : round_up(g.spectrum_row_samples, tile);
     g.plane = checked_multiply(g.rows, g.pitch);
     g.lists_bytes =
@@ -87,7 +90,8 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
 // Whether the kernel's spectra along z are made in memory, some columns at a time: passes in single
 // precision transform the taps on their way.
 bool makes_spectra(const Block& block, const BlockGeometry& g) {
-    return !g.keeps_spectrum && !g.uses_cufft && block.precision == Precision::float64;
+    return !g.keeps_spectrum && !g.uses_cufft && !g.convolves_planes &&
+           block.precision == Precision::float64;
 }
 
 // Returns the pass along z of one window.
@@ -245,7 +249,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     }
     if (!block.walks || base.uses_cufft) {
         consider(base);
-        base.keeps_spectrum = keep_spectrum && !base.uses_cufft;
+        base.keeps_spectrum = keep_spectrum && !base.uses_cufft && !base.convolves_planes;
         if (base.keeps_spectrum) consider(base);
         return best;
     }
@@ -321,10 +325,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     }
     const double in_s = std::max(times.read_s, times.to_device_s);
     const double out_s = std::max(times.write_s, times.to_host_s);
-    // Every pass reads and writes its samples once.
-    const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
-    const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
-    times.z_s = convolution_seconds(z_pass_of(block, g), rates.memory, rates.multiply_adds);
+    // Every pass reads and writes its samples once. Without a pass along z, one along y transforms
+    // there and back.
+    const double between = g.convolves_planes ? 0 : plane;
+    const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + between;
+    const double planes_out = target + 2 * static_cast<double>(y.kept) * row + between;
+    if (!g.convolves_planes)
+        times.z_s = convolution_seconds(z_pass_of(block, g), rates.memory, rates.multiply_adds);
     double bytes = in * planes_in + out * planes_out;
     double z_launches = windows * (makes_spectra(block, g) ? 2 : 1) *
                         static_cast<double>(ceil_div(g.plane, g.batch_columns));

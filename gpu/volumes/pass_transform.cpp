@@ -56,7 +56,10 @@ class FftPassTransform : public PassTransform {
             RowSource run = source;
             run.planes = count;
             run.pixels = source.pixels.from_plane(begin);
-            forward(run, planes(memory.ring, slot, geometry_.ring), stream);
+            if (geometry_.convolves_planes)
+                load_rows(run, slot, memory, stream);
+            else
+                forward(run, planes(memory.ring, slot, geometry_.ring), stream);
         });
     }
 
@@ -101,6 +104,10 @@ class FftPassTransform : public PassTransform {
 
     void convolve(const ZWindow& window, const BlockMemory& memory,
                   cudaStream_t stream) const override {
+        if (geometry_.convolves_planes) {
+            convolve_planes(window.kept, memory, stream);
+            return;
+        }
         convolve_block(window, whole_plane(), {0, geometry_.plane, 1}, memory, stream, 1);
     }
 
@@ -132,9 +139,10 @@ class FftPassTransform : public PassTransform {
         for_each_run(first_slot, target.planes, [&](index_t slot, index_t begin, index_t count) {
             Columns<Real> rows = columns_of_planes(memory.ring, slot, count);
             const index_t length = geometry_.rows;
-            transform_columns<Real>(
-                length, PassDirection::inverse, rows, {0, length, 0, length}, rows,
-                {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
+            if (!geometry_.convolves_planes)
+                transform_columns<Real>(
+                    length, PassDirection::inverse, rows, {0, length, 0, length}, rows,
+                    {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
             RowTarget run = target;
             run.planes = count;
             run.pixels = target.pixels.from_plane(begin);
@@ -162,6 +170,17 @@ class FftPassTransform : public PassTransform {
         transform_columns<Real>(length, PassDirection::forward, rows,
                                 {0, source.loaded_y, 0, length}, rows, {0, length, 0, length},
                                 stream);
+    }
+
+    /// Transforms rows of planes along y, multiplies by the kernel's spectrum, and transforms back.
+    void convolve_planes(index_t count, const BlockMemory& memory, cudaStream_t stream) const {
+        const BlockAxis& y = block_.axes[1];
+        const index_t length = geometry_.rows;
+        Columns<Real> kernel = columns_of_planes(memory.kernel, 0, count);
+        kernel.batch_stride = 0;  // one for all planes
+        convolve_columns<Real>(length, columns_of_planes(memory.ring, 0, count),
+                               {0, y.loaded, 0, length},
+                               {y.kept_begin, y.kept, y.kept_begin, length}, {kernel}, stream);
     }
 
     /// Makes the kernel's spectra for a batch of columns at a time, so that most of them are still

@@ -152,6 +152,37 @@ TEST_CASE("kernels' spectra are kept where passes with them were measured to be 
     CHECK(keeps(circular, 0));
 }
 
+TEST_CASE("planes that are apart need no transform along z") {
+    gpu::DeviceRates rates;
+    rates.device = gpu::any_device;
+    rates.memory = 2e12;
+    rates.multiply_adds = 28e12;
+    Block block;
+    block.axes[0] = {6250, 6144, 1, 0, 6144};  // too long for a pass
+    block.axes[1] = block.axes[2] = {128, 64, 65, 32, 64};
+    CHECK(gpu::block_geometry(block, {0, 0}, 0, rates, true).uses_cufft);
+    block.planes_are_apart = true;
+    for (const Precision precision : {Precision::float32, Precision::float64}) {
+        block.precision = precision;
+        const auto g = gpu::block_geometry(block, {0, 0}, 0, rates, true);
+        CHECK(g.convolves_planes);
+        CHECK(!g.uses_cufft);
+        CHECK(!g.keeps_spectrum);
+        CHECK(g.ring == 6144);
+        CHECK(g.kernel_bytes < 2 * g.plane_bytes());
+        CHECK(g.batch_bytes == 0);
+        Block joined = block;
+        joined.planes_are_apart = false;
+        joined.axes[0] = {4096, 4096, 1, 0, 4096};
+        block.axes[0] = joined.axes[0];
+        const auto of_planes = gpu::block_geometry(block, {0, 0}, 0, rates, true);
+        const auto of_volume = gpu::block_geometry(joined, {0, 0}, 0, rates, true);
+        CHECK(gpu::block_times(block, of_planes, rates).compute_s <
+              0.8 * gpu::block_times(joined, of_volume, rates).compute_s);
+        block.axes[0] = {6250, 6144, 1, 0, 6144};
+    }
+}
+
 TEST_CASE("rows of up to 4096 samples are padded to a length with element passes") {
     const auto& lengths = gpu::lengths<float>;
     for (index_t least = 1; least <= 4096; ++least) {

@@ -106,6 +106,28 @@ TEST_CASE("device convolver: adjoint is the transpose of convolve", "[gpu]") {
     }
 }
 
+TEST_CASE("device convolver: planes with a kernel of one plane are convolved apart", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("planes on a device"));
+    // More planes than a transform along z may have, and a single one.
+    for (const Shape3& image : {Shape3{5000, 6, 9}, Shape3{33, 40, 47}, Shape3{1, 130, 70}})
+        for (const BoundaryKind boundary :
+             {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap})
+            for (const Mode mode : {Mode::same, Mode::full, Mode::valid})
+                for (const bool is_double : {false, true}) {
+                    ConvolverCase c = make_case(random, image, {1, 5, 6});
+                    c.options.boundary.kind = boundary;
+                    c.options.mode = mode;
+                    if (is_double) c.options.precision = Precision::float64;
+                    CAPTURE(to_string(image), boundary, mode, is_double);
+                    CHECK(device_defect(c, true, mode == Mode::same) == "");
+                    CHECK(device_defect(c, false, false, may_stay_on_device(c)) == "");
+                    if (mode != Mode::same) continue;  // the adjoint takes results of another size
+                    c.options.operation = Operation::adjoint;
+                    CHECK(device_defect(c, true, false) == "");
+                }
+}
+
 TEST_CASE("device convolver: two convolvers that share a workspace give the results of each alone",
           "[gpu]") {
     NEEDS_GPU();

@@ -116,13 +116,15 @@ struct ColumnsCheck {
         REQUIRE(load.ring == store.ring);
         constexpr index_t batches = 2;
         const index_t data_size = load.ring * pitch, kernel_size = N * pitch;
+        // Batches have kernels of their own, or share one.
+        const index_t kernel_stride = conjugate_kernel ? 0 : kernel_size;
         auto data = random_samples<Sample>(batches * data_size, N);
         auto kernel = random_samples<Sample>(batches * kernel_size, N + 1);
         const auto before = data;
         run<Shape>(
             convolve_job(
                 N, Columns<Real>{data.data(), pitch, columns, batches, data_size}, load, store,
-                {{kernel.data(), pitch, columns, batches, kernel_size}, 0, conjugate_kernel}),
+                {{kernel.data(), pitch, columns, batches, kernel_stride}, 0, conjugate_kernel}),
             prefetches);
         Difference difference;
         for (index_t batch = 0; batch < batches; ++batch) {
@@ -131,7 +133,7 @@ struct ColumnsCheck {
                 auto signal = reference_transform(column_of(before, first, load), forward_sign);
                 for (index_t k = 0; k < N; ++k) {
                     const std::complex<double> factor(
-                        kernel[static_cast<std::size_t>(batch * kernel_size + k * pitch + c)]);
+                        kernel[static_cast<std::size_t>(batch * kernel_stride + k * pitch + c)]);
                     signal[static_cast<std::size_t>(k)] *=
                         conjugate_kernel ? std::conj(factor) : factor;
                 }
