@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forward/device_backend.hpp"
-
 #include "forward/device_model.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
