@@ -4,13 +4,13 @@
 namespace convolume::gpu {
 
 TEST_CASE("double columns of one radix stage agree with reference transforms") {
-    check_columns<double, 1, 4, 5, 9, 14>();
+    check_columns<double, 1, 14>();
 }
 TEST_CASE("double columns of two radix stages agree with reference transforms") {
-    check_columns<double, 20, 45, 128, 288>();
+    check_columns<double, 45, 288>();
 }
 TEST_CASE("double columns of three radix stages agree with reference transforms") {
-    check_columns<double, 320, 512, 1280>();
+    check_columns<double, 320, 512>();
 }
 
 }  // namespace convolume::gpu

@@ -7,16 +7,16 @@
 namespace convolume::gpu {
 
 TEST_CASE("float columns of one radix stage agree with reference transforms") {
-    check_columns<float, 1, 2, 3, 7, 11, 13, 16, 27, 30>();
+    check_columns<float, 1, 7, 30>();
 }
 TEST_CASE("float columns of two radix stages agree with reference transforms") {
-    check_columns<float, 36, 64, 135, 320, 384, 512, 528>();
+    check_columns<float, 36, 135, 528>();
 }
 TEST_CASE("float columns of three radix stages agree with reference transforms") {
-    check_columns<float, 1056, 1152, 1200, 2240>();
+    check_columns<float, 2240>();
 }
 
-TEST_CASE("float columns and taps agree with reference transforms in every measured plan") {
+TEST_CASE("float columns and taps agree with reference transforms in measured plans of each kind") {
     check_measured_taps_plans(std::make_index_sequence<std::size(measured_taps_plans)>{});
 }
 

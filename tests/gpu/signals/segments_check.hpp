@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs the CUDA kernels over segments on the host, and compares with sums in double precision.
+//
+// Lengths differ in the number of radix stages, the radix of the second one, the segments of a
+// thread block, and where spectra are kept. The tests of the four types of samples have each of
+// these in one of them at least, as all instances would take the compiler a minute.
 
 #include "convolume/cuda/detail/segment_kernel.hpp"
 #include "gpu/fft/plan.hpp"
