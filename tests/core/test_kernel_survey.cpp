@@ -120,6 +120,10 @@ TEST_CASE("a survey equals a loop over all samples") {
                  {Shape3{1, 1, 1}, Shape3{1, 1, 500}, Shape3{3, 5, 7}, Shape3{1, 90, 1700},
                   Shape3{40, 60, 61}, Shape3{1, 1, 140000}, Shape3{7, 1, 33}})
                 for (const index_t levels : {1, 100}) {  // a single level has many equal peaks
+                    // Samples are divided among threads alike for all types.
+                    if (element_count(shape) > 100000 && !std::is_same_v<T, std::uint16_t> &&
+                        !std::is_same_v<T, float> && !std::is_same_v<T, std::complex<double>>)
+                        continue;
                     Volume kernel(shape, pixel_type_of_v<T>);
                     T* const samples = kernel.elements<T>();
                     for (index_t i = 0; i < element_count(shape); ++i)

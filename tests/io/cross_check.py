@@ -171,7 +171,8 @@ def check_written_tiff(folder):
         for dtype in TYPES + ["complex64", "complex128"]:
             for t, c, z in ((1, 1, 1), (1, 1, 5), (2, 3, 4), (3, 1, 1), (1, 2, 1)):
                 a = random_pixels((t, c, z, 31, 17), dtype)
-                for compression in compressions:
+                # Strips are compressed alike wherever they are.
+                for compression in compressions if (t, c, z) == (2, 3, 4) else compressions[:1]:
                     what = f"{name} {dtype} {t},{c},{z} {compression}"
                     done = subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
                                           input=a.tobytes(), capture_output=True)
@@ -332,7 +333,8 @@ def read_npy(folder):
     shapes = [(7,), (9, 8), (5, 9, 8), (3, 5, 9, 8), (2, 3, 5, 9, 8)]
     for dtype in TYPES + ["complex64", "complex128"]:
         for order in "<>":
-            for shape in shapes:
+            # Types with all numbers of axes; the others have one.
+            for shape in shapes if dtype in ("uint16", "complex64") else shapes[2:3]:
                 a = random_pixels(shape, np.dtype(dtype).newbyteorder(order))
                 five = a.reshape((1,) * (5 - a.ndim) + a.shape)
                 for fortran in (False, True):
@@ -353,7 +355,7 @@ def read_npy(folder):
     for version in ((2, 0), (3, 0)):
         with open(file, "wb") as f:
             np.lib.format.write_array(f, a, version)
-        check_read(f"npy {version}", file, a)
+        check_read(f"npy {version}", file, five)
     a = random_pixels((5, 9, 8), "uint16")
     np.save(file, a)
     check_read("npy as time", file, a[:, None, None], axes="TYX")

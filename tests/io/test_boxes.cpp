@@ -163,9 +163,13 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
     INFO("seed " << seed);
     const io::ImageMetadata m = large_image();
     const std::vector<Volume> wanted = volumes_of(m);
-    for (const FileCase& file : files)
-        for (const Shape3& step :
-             {Shape3{2, 97, 130}, Shape3{1, 301, 517}, Shape3{9, 50, 517}, Shape3{4, 7, 301}}) {
+    const Shape3 steps[] = {{2, 97, 130}, {1, 301, 517}, {9, 50, 517}, {4, 7, 301}};
+    // Each file has every second step. Formats of several files have all.
+    std::size_t parity = 0;
+    for (const FileCase& file : files) {
+        parity = 1 - parity;
+        for (std::size_t number = parity; number < std::size(steps); number += 2) {
+            const Shape3& step = steps[number];
             INFO(file.name << " " << to_string(file.compression) << " boxes " << to_string(step));
             const MemoryFolder folder;
             const std::string path = folder / file.name;
@@ -200,6 +204,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
                                  wanted[static_cast<std::size_t>(i)]));
             check_boxes(*reader, wanted, seed);
         }
+    }
 }
 
 TEST_CASE("boxes outside the image or with another shape or type are refused", "[io]") {

@@ -252,7 +252,7 @@ TEST_CASE("times do not drift in a long signal") {
     options.attenuation_db = 60;
     options.pass_band = 0.5;
     RateConverter converter(options);
-    CHECK(converter.results(100 << 20) == static_cast<index_t>(std::ceil((100 << 20) * 3e-4L)));
+    CHECK(converter.results(25 << 20) == static_cast<index_t>(std::ceil((25 << 20) * 3e-4L)));
     for (const double ratio : {1e-4, 0.3, 1.0, 1.1, 7.0, 1e4}) {
         options.ratio = ratio;
         const RateConverter other(options);
@@ -266,10 +266,10 @@ TEST_CASE("times do not drift in a long signal") {
     CHECK(RateConverter(options).results(5000) == 5625);
     const std::vector<float> zeros(1 << 20);
     index_t results = 0;
-    for (int block = 0; block < 100; ++block)
+    for (int block = 0; block < 25; ++block)
         results += converter.push(view_of(zeros.data(), {1, 1, 1 << 20})).shape().x;
     results += converter.finish().shape().x;
-    CHECK(results == static_cast<index_t>(std::ceil(100.0L * (1 << 20) * 3e-4L)));
+    CHECK(results == static_cast<index_t>(std::ceil(25.0L * (1 << 20) * 3e-4L)));
 }
 
 TEST_CASE("any strides, types and lengths are converted") {

@@ -201,7 +201,7 @@ TEST_CASE("blocks of a channel equal sums") {
         }
     // Levels whose transforms have radix steps.
     options.block = 64;
-    check_filter(options, {1, 1, 20000}, 700);
+    check_filter(options, {1, 1, 20000}, 400);
 }
 
 TEST_CASE("blocks of channels and matrices equal sums") {
@@ -211,12 +211,12 @@ TEST_CASE("blocks of channels and matrices equal sums") {
         options.block = 64;
         options.is_matrix = false;
         options.channels = 0;
-        check_filter(options, {1, 5, 3000}, 120);
+        check_filter(options, {1, 5, 3000}, 70);
         options.channels = 4;
-        check_filter(options, {1, 1, 3000}, 120);
+        check_filter(options, {1, 1, 3000}, 70);
         options.channels = 0;
         options.is_matrix = true;
-        check_filter(options, {2, 3, 2500}, 110);
+        check_filter(options, {2, 3, 2500}, 60);
         check_filter(options, {3, 1, 70}, 20);
         check_filter(options, {1, 4, 700}, 40);
     }

@@ -56,19 +56,21 @@ std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column,
     return complex_data ? split_complex(column, parts) : split_real(column, parts);
 }
 
-Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool complex_data) {
-    const bool real_part = !complex_data && index == 0;
-    const index_t planes = complex_data || real_part ? z_grid / parts : z_grid / (2 * parts);
-    Array result({planes, volume.shape.y, volume.shape.x});
+std::vector<Array> dif_parts(const Array& volume, index_t z_grid, int parts, bool complex_data) {
+    std::vector<Array> result;
     for (index_t y = 0; y < volume.shape.y; ++y)
         for (index_t x = 0; x < volume.shape.x; ++x) {
             std::vector<Complex> column(static_cast<std::size_t>(z_grid));
             for (index_t z = 0; z < volume.shape.z; ++z)
                 column[static_cast<std::size_t>(z)] = volume(z, y, x);
-            const auto part =
-                dif_column(column, parts, complex_data)[static_cast<std::size_t>(index)];
-            for (index_t z = 0; z < planes; ++z)
-                result(z, y, x) = part[static_cast<std::size_t>(z)];
+            const auto split = dif_column(column, parts, complex_data);
+            for (std::size_t p = 0; p < split.size(); ++p) {
+                const auto planes = static_cast<index_t>(split[p].size());
+                if (p == result.size())
+                    result.emplace_back(Shape3{planes, volume.shape.y, volume.shape.x});
+                for (index_t z = 0; z < planes; ++z)
+                    result[p](z, y, x) = split[p][static_cast<std::size_t>(z)];
+            }
         }
     return result;
 }

@@ -13,7 +13,7 @@ namespace convolume::testing {
 std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column, int parts,
                                              bool complex_data);
 
-/// Returns part `index` of `volume`, zero-padded to `z_grid` planes and split along z.
-Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool complex_data);
+/// Returns all parts of `volume`, zero-padded to `z_grid` planes and split along z.
+std::vector<Array> dif_parts(const Array& volume, index_t z_grid, int parts, bool complex_data);
 
 }  // namespace convolume::testing

@@ -43,7 +43,7 @@ MeasuredPeak measure(const Shape3& image_shape, const Shape3& kernel_shape, cons
 
 }  // namespace
 
-TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits") {
+TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits", "[long]") {
     const Shape3 image{128, 160, 160}, kernel{17, 21, 21};
     index_t padded = 4;
     for (int a = 0; a < 3; ++a) padded *= image[a] + kernel[a] - 1;

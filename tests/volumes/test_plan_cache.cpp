@@ -105,7 +105,7 @@ TEST_CASE("random calls through a small cache give the results of their own plan
     const PlanCacheInfo before = plan_cache_info();
     Random random(seed, cases.size());
     index_t different = 0, most_bytes = 0;
-    constexpr int calls = 10000;
+    constexpr int calls = 4000;
     for (int call = 0; call < calls; ++call) {
         const auto number =
             static_cast<std::size_t>(random.integer(0, static_cast<index_t>(cases.size()) - 1));

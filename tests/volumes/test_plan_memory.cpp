@@ -74,8 +74,8 @@ TEST_CASE("when the host limit is too small the message names one that does") {
         Random random(seed, n);
         Shape3 image, kernel;
         for (int a = 0; a < 3; ++a) {
-            image[a] = random.integer(20, 200);
-            kernel[a] = random.integer(1, 40);
+            image[a] = random.integer(20, 70);
+            kernel[a] = random.integer(1, 30);
         }
         const ConvolutionProblem problem = same_problem(image, kernel);
         Options options;
@@ -107,7 +107,7 @@ TEST_CASE("when the host limit is too small the message names one that does") {
 TEST_CASE("when the engines' limit is too small the message names one that does") {
     for (const Method method : {Method::automatic, Method::in_core, Method::dif, Method::tiled})
         for (const index_t limit : {index_t{16}, index_t{1000}, 20 * kib}) {
-            const ConvolutionProblem problem = same_problem({50, 60, 70}, {21, 23, 25});
+            const ConvolutionProblem problem = same_problem({25, 30, 35}, {11, 12, 13});
             Options options;
             options.method = method;
             std::string text;

@@ -51,8 +51,8 @@ void convolve_once(const Volume& image, const Volume& kernel, Volume& result) {
 
 }  // namespace
 
-TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
-    const Shape3 shape{150, 96, 200}, kernel_shape{9, 11, 13};
+TEST_CASE("streams: parts that do not fit in memory go through scratch files", "[long]") {
+    const Shape3 shape{150, 48, 100}, kernel_shape{9, 11, 13};
     const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
     for (const BoundaryKind boundary :
          {BoundaryKind::zero, BoundaryKind::mirror, BoundaryKind::wrap})
@@ -109,7 +109,7 @@ TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
 }
 
 TEST_CASE("streams: an image larger than the limit is convolved within it", "[long]") {
-    const Shape3 shape{160, 192, 200}, kernel_shape{9, 11, 13};
+    const Shape3 shape{80, 96, 200}, kernel_shape{9, 11, 13};
     const Volume image = ramp(shape, PixelType::uint16, 997);
     const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
     for (const BoundaryKind boundary :
@@ -124,8 +124,8 @@ TEST_CASE("streams: an image larger than the limit is convolved within it", "[lo
                 Volume expected(shape, PixelType::float32);
                 in_memory.execute(image.view(), expected.view());
 
-                // Image and result alone would need 35 MiB.
-                const index_t limit = 20 * mib;
+                // Image and result alone would need 8.8 MiB.
+                const index_t limit = 5 * mib;
                 options.streamed = true;
                 options.max_host_bytes = limit;
                 options.expected_executions = 1;

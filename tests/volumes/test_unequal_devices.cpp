@@ -82,7 +82,8 @@ Array convolved(const Array& image, const Array& kernel, const EngineList& engin
 
 }  // namespace
 
-TEST_CASE("devices of unequal speed all work while there are tasks, and agree with one device") {
+TEST_CASE("devices of unequal speed all work while there are tasks, and agree with one device",
+          "[long]") {
     Random random(test_seed("unequal devices"));
     const Array image = random.array({448, 10, 10}, false);
     const Array kernel = random.array({3, 3, 3}, false);
