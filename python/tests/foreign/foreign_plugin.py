@@ -51,20 +51,20 @@ def scipys_capabilities():
 
 def pytest_collection_modifyitems(config, items):
     part, parts = (int(number) for number in config.getoption("--shard").split("/"))
-    used = set()
+    used, entries, library = set(), exclusions(), config.getoption("--foreign")
     for item in items:
-        name = item.nodeid.partition("::")[2]
-        for number, entry in enumerate(exclusions()):
-            if (entry["library"] == config.getoption("--foreign") and entry["file"] == Path(str(item.path)).name
+        name, file = item.nodeid.partition("::")[2], item.path.name
+        for number, entry in enumerate(entries):
+            if (entry["library"] == library and entry["file"] == file
                     and any(fnmatch.fnmatchcase(name, as_pattern(case)) for case in entry["cases"])):
                 item.add_marker(pytest.mark.xfail(strict=True, reason=entry["reason"]))
                 used.add(number)
-    files = {Path(str(item.path)).name for item in items}
-    unused = [entry["cases"] for number, entry in enumerate(exclusions())
-              if entry["library"] == config.getoption("--foreign") and entry["file"] in files and number not in used]
+    files = {item.path.name for item in items}
+    unused = [entry["cases"] for number, entry in enumerate(entries)
+              if entry["library"] == library and entry["file"] in files and number not in used]
     if unused and not config.getoption("keyword"):
         raise pytest.UsageError(f"exclusions.toml: no case has the names {unused}")
-    words = words_of_drop_ins() if config.getoption("--foreign") == "cupy" else {""}
+    words = words_of_drop_ins() if library == "cupy" else {""}
     chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part - 1
               and any(word in item.nodeid.lower() for word in words)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
