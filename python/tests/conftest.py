@@ -13,8 +13,11 @@ settings.register_profile("default", deadline=None, max_examples=40, derandomize
                           suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.load_profile("default")
 
-# Shells make programs in the background ignore interruptions, and programs that tests start inherit that.
+# Shells make programs in the background ignore interruptions, nohup makes them ignore SIGHUP, and programs that tests
+# start inherit that. Tests that interrupt such a program would wait for it until the time limit of the test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(params=["cpu", "gpu"])
