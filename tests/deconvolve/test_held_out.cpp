@@ -86,7 +86,7 @@ TEST_CASE(
     CHECK(deconvolve::drawn_value(80, 3, 2, 90, bits) == 10);
 }
 
-TEST_CASE("deconvolve: gain and offset are estimated from the noise") {
+TEST_CASE("deconvolve: gain and offset are estimated from the noise", "[long]") {
     Random random(test_seed("gain and offset"));
     for (const auto& [gain, offset] : {std::pair{1.0, 0.0}, {0.5, 100.0}, {2.0, -3.0}})
         for (const Shape3& shape : {Shape3{20, 80, 90}, Shape3{1, 300, 320}}) {
@@ -272,7 +272,7 @@ void check_haze(index_t width, double brightness) {
 
 }  // namespace
 
-TEST_CASE("deconvolve: the background is found under haze that covers the whole image") {
+TEST_CASE("deconvolve: the background is found under haze that covers the whole image", "[long]") {
     SECTION("as bright as the specimen") {
         check_haze(8, 400);
     }
@@ -311,7 +311,7 @@ TEST_CASE("deconvolve: the rounding of photons to coarse values counts as noise"
     CHECK(offset_of(1, true) == 0);
 }
 
-TEST_CASE("deconvolve: held-out photons find the number of iterations") {
+TEST_CASE("deconvolve: held-out photons find the number of iterations", "[long]") {
     check_held_out(cpu_only());
 }
 

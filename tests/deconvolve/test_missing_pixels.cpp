@@ -95,7 +95,8 @@ bool is_box(const MissingPixels& missing, const Box3& box) {
 
 }  // namespace
 
-TEST_CASE("missing pixels: sharp and blurred specimens have none, at any number of photons") {
+TEST_CASE("missing pixels: sharp and blurred specimens have none, at any number of photons",
+          "[long]") {
     for (const double width : {0.5, 0.8, 1.2, 2.5})
         for (const double photons : {3.0, 30.0, 1000.0})
             for (const bool has_points : {false, true})
@@ -200,7 +201,8 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
           }).count() == 0);
 }
 
-TEST_CASE("missing pixels: a frequent value of few gray levels has data, another one has none") {
+TEST_CASE("missing pixels: a frequent value of few gray levels has data, another one has none",
+          "[long]") {
     const Array psf = planar_gaussian(1.2);
     for (const double photons : {3.0, 30.0, 300.0})
         for (const int steps : {2, 4, 8}) {

@@ -130,7 +130,7 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
           Approx(found).epsilon(1e-9));
 }
 
-TEST_CASE("deconvolve: the error of a background is that of one region at most") {
+TEST_CASE("deconvolve: the error of a background is that of one region at most", "[long]") {
     Random random(test_seed("background error"));
     constexpr int repetitions = 40;
     // All of the image is dark, or a sixth is, and the rest is of a specimen.

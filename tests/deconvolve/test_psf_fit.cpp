@@ -49,7 +49,8 @@ FittedPsf fitted(const Volume& image, double na, const PsfFitOptions& options = 
 
 }  // namespace
 
-TEST_CASE("psf fit: the NA of a recording is found from below, from above and from itself") {
+TEST_CASE("psf fit: the NA of a recording is found from below, from above and from itself",
+          "[long]") {
     const Volume image = recording();
     for (const double na : {0.7, 0.8, 0.9}) {
         const FittedPsf found = fitted(image, na);
@@ -63,7 +64,7 @@ TEST_CASE("psf fit: the NA of a recording is found from below, from above and fr
     }
 }
 
-TEST_CASE("psf fit: pixels that are left out make no difference, and a limit is kept") {
+TEST_CASE("psf fit: pixels that are left out make no difference, and a limit is kept", "[long]") {
     Volume image = recording();
     Volume marked(image.shape(), PixelType::float32);
     convert_pixels(image.view(), marked.view());

@@ -27,7 +27,7 @@ double rim_error(const Array& truth, const Array& result, index_t rim) {
 
 }  // namespace
 
-TEST_CASE("deconvolve: beads become sharper by 8 dB and stay within a tenth of a voxel") {
+TEST_CASE("deconvolve: beads become sharper by 8 dB and stay within a tenth of a voxel", "[long]") {
     check_beads(cpu_only());
 }
 

@@ -185,7 +185,7 @@ TEST_CASE("deconvolve: streams of a wrong kind are refused, and errors name the 
     }
 }
 
-TEST_CASE("deconvolve: a large image is searched in its brightest part") {
+TEST_CASE("deconvolve: a large image is searched in its brightest part", "[long]") {
     Random random(test_seed("search in a part"));
     const Shape3 shape{4, 1500, 1300};
     Volume image(shape, PixelType::uint16);

@@ -211,7 +211,7 @@ TEST_CASE("steps of several views are those of the formula", "[views]") {
     CHECK(error_of(result, result_of(floats, made.grid)) < 1e-4);
 }
 
-TEST_CASE("two views restore better than either", "[views]") {
+TEST_CASE("two views restore better than either", "[views][long]") {
     const Volume psf = gaussian({15, 7, 7}, {3, 1, 1});
     const Shape3 shape{24, 20, 24};
     std::vector<View> views{{shape, {{psf.view()}}}, {shape, {{psf.view()}}}};
