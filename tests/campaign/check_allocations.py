@@ -22,7 +22,7 @@ except ImportError as error:
 command, library = map(os.path.abspath, sys.argv[1:3])
 count = int(sys.argv[5])
 ends_by_openmp = sys.argv[6:] == ["openmp"]
-LAST = 30
+LAST, LAST_ONWARD = 30, 10
 rng = np.random.default_rng(5)
 failures, codes = [], collections.Counter()
 
@@ -106,9 +106,8 @@ for name, arguments in commands().items():
     for file in set(os.listdir(".")) - inputs:  # files beside the output
         os.remove(file)
     step = max(1, made // count) if count > 0 else 1
-    numbers = sorted({*range(1, made + 1, step), *range(max(1, made - LAST + 1), made + 1)})
-    for kind in ("alone", "onward"):
-        for number in numbers:
+    for kind, last in (("alone", LAST), ("onward", LAST_ONWARD)):
+        for number in sorted({*range(1, made + 1, step), *range(max(1, made - last + 1), made + 1)}):
             where = f"{name}, allocation {number} of {made}, {kind}"
             try:
                 done = run(arguments, CONVOLUME_FAULT_ALLOCATION=str(number), CONVOLUME_FAULT=kind)
