@@ -204,10 +204,12 @@ TEST_CASE("every broken side file gets one sentence") {
 
     const json whole = json::parse(good);
     refused = 0;
-    int cases = 0;
+    int cases = 0, turn = 0;
     for (const auto& [key, value] : whole["psf"].items())
         for (const json& wrong : {json(nullptr), json(true), json("1.2"), json::array(),
                                   json::object(), json{1e300, 1e300, 1e300}, json(-1e300)}) {
+            // Each key has half of the values: several keys are read as each kind of value is.
+            if (turn++ % 2 == 1) continue;
             json bad = whole;
             bad["psf"][key] = wrong;
             check(bad.dump(), "wrong " + key);
