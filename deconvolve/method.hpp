@@ -4,8 +4,9 @@
 // deconvolve/methods; the struct has the file's name. The list of all is made of that folder
 // (registry.hpp), so that no other file names a method. Members of the struct are
 //
-// - method: its value of DeconvolveMethod, whose order is that of --help
 // - name, help, aliases: its name, a few words for --help, and further names
+// - method: its enumerator of DeconvolveMethod, whose order is that of --help. A method without one
+//   is last there; callers get its value by parse_deconvolve_method()
 // - option_names: those of the options that only some methods use
 // - traits(options): the arrays and abilities that it needs (MethodTraits)
 // - unmatched_taps(psf, center, options, threads): taps of the other back projector, if

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "convolume/deconvolver.hpp"
+#include "convolume/deconvolve_options.hpp"
 #include "core/option_table.hpp"
 
 namespace convolume {

@@ -51,7 +51,8 @@ std::span<const NamedValue<DeconvolveMethod>> MethodNames::all() {
     static constexpr auto names = std::apply(
         [](auto... methods) {
             std::array<NamedValue<DeconvolveMethod>, sizeof...(methods)> sorted{
-                {{decltype(methods)::name, decltype(methods)::method, decltype(methods)::help}...}};
+                {{decltype(methods)::name, deconvolve::value_of<decltype(methods)>(),
+                  decltype(methods)::help}...}};
             std::ranges::sort(sorted, {}, &NamedValue<DeconvolveMethod>::value);
             return sorted;
         },
@@ -124,7 +125,7 @@ DeconvolveMethod parse_deconvolve_method(std::string_view text) {
     std::optional<DeconvolveMethod> found;
     for_each_method([&](auto method) {
         for (const std::string_view alias : decltype(method)::aliases)
-            if (is_name(text, alias)) found = decltype(method)::method;
+            if (is_name(text, alias)) found = deconvolve::value_of<decltype(method)>();
     });
     return found ? *found : parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
 }

@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The methods of deconvolution. A generated header includes the files in deconvolve/methods, and
-// names their structs in the tuple AllMethods (deconvolve/CMakeLists.txt).
+// names their structs in the tuple AllMethods (deconvolve/CMakeLists.txt). A method that names no
+// enumerator of DeconvolveMethod gets a value of its own.
 
 #include <tuple>
+#include <type_traits>
 
 #include "convolume/error.hpp"
 #include "deconvolve/all_methods.hpp"
 
 namespace convolume::deconvolve {
+
+/// Returns the value of a method: its enumerator, or one behind all enumerators.
+template <class Method>
+constexpr DeconvolveMethod value_of() {
+    if constexpr (requires { Method::method; }) return Method::method;
+    int value = 1000;
+    std::apply(
+        [&](auto... all) {
+            (void)((std::is_same_v<decltype(all), Method> || (++value, false)) || ...);
+        },
+        AllMethods{});
+    return static_cast<DeconvolveMethod>(value);
+}
 
 /// Returns visit(Method{}), where Method is the struct of the method.
 template <class Visit>
@@ -18,7 +33,7 @@ auto visit_method(DeconvolveMethod method, const Visit& visit) {
             using Result = decltype(visit(first));
             Result result{};
             const auto visit_if = [&](auto candidate) {
-                if (decltype(candidate)::method != method) return false;
+                if (value_of<decltype(candidate)>() != method) return false;
                 result = visit(candidate);
                 return true;
             };
