@@ -27,41 +27,27 @@ namespace fs = std::filesystem;
 template <class Real>
 struct FftwApi;
 
-template <>
-struct FftwApi<float> {
-    using Plan = fftwf_plan;
-    using Complex = fftwf_complex;
-    using Dimension = fftwf_iodim64;
-    static constexpr auto plan_dft = fftwf_plan_guru64_dft;
-    static constexpr auto plan_dft_r2c = fftwf_plan_guru64_dft_r2c;
-    static constexpr auto plan_dft_c2r = fftwf_plan_guru64_dft_c2r;
-    static constexpr auto execute_dft = fftwf_execute_dft;
-    static constexpr auto execute_dft_r2c = fftwf_execute_dft_r2c;
-    static constexpr auto execute_dft_c2r = fftwf_execute_dft_c2r;
-    static constexpr auto destroy_plan = fftwf_destroy_plan;
-    static constexpr auto read_wisdom_file = fftwf_import_wisdom_from_filename;
-    static constexpr auto write_wisdom_file = fftwf_export_wisdom_to_filename;
-    static constexpr auto set_time_limit = fftwf_set_timelimit;
-    static constexpr const char* wisdom_name = "fftw-float.wisdom";
-};
-
-template <>
-struct FftwApi<double> {
-    using Plan = fftw_plan;
-    using Complex = fftw_complex;
-    using Dimension = fftw_iodim64;
-    static constexpr auto plan_dft = fftw_plan_guru64_dft;
-    static constexpr auto plan_dft_r2c = fftw_plan_guru64_dft_r2c;
-    static constexpr auto plan_dft_c2r = fftw_plan_guru64_dft_c2r;
-    static constexpr auto execute_dft = fftw_execute_dft;
-    static constexpr auto execute_dft_r2c = fftw_execute_dft_r2c;
-    static constexpr auto execute_dft_c2r = fftw_execute_dft_c2r;
-    static constexpr auto destroy_plan = fftw_destroy_plan;
-    static constexpr auto read_wisdom_file = fftw_import_wisdom_from_filename;
-    static constexpr auto write_wisdom_file = fftw_export_wisdom_to_filename;
-    static constexpr auto set_time_limit = fftw_set_timelimit;
-    static constexpr const char* wisdom_name = "fftw-double.wisdom";
-};
+// The names of one precision, which begin with `prefix`.
+#define CONVOLUME_FFTW_API(Real, prefix)                                               \
+    template <>                                                                        \
+    struct FftwApi<Real> {                                                             \
+        using Plan = prefix##_plan;                                                    \
+        using Complex = prefix##_complex;                                              \
+        using Dimension = prefix##_iodim64;                                            \
+        static constexpr auto plan_dft = prefix##_plan_guru64_dft;                     \
+        static constexpr auto plan_dft_r2c = prefix##_plan_guru64_dft_r2c;             \
+        static constexpr auto plan_dft_c2r = prefix##_plan_guru64_dft_c2r;             \
+        static constexpr auto execute_dft = prefix##_execute_dft;                      \
+        static constexpr auto execute_dft_r2c = prefix##_execute_dft_r2c;              \
+        static constexpr auto execute_dft_c2r = prefix##_execute_dft_c2r;              \
+        static constexpr auto destroy_plan = prefix##_destroy_plan;                    \
+        static constexpr auto read_wisdom_file = prefix##_import_wisdom_from_filename; \
+        static constexpr auto write_wisdom_file = prefix##_export_wisdom_to_filename;  \
+        static constexpr auto set_time_limit = prefix##_set_timelimit;                 \
+        static constexpr const char* wisdom_name = "fftw-" #Real ".wisdom";            \
+    }
+CONVOLUME_FFTW_API(float, fftwf);
+CONVOLUME_FFTW_API(double, fftw);
 
 // One lock for both precisions: FFTW's planners share tables.
 std::mutex planner_mutex;

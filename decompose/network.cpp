@@ -371,31 +371,21 @@ NetworkRows network_rows(bool complex_data, int parts) {
     return {2 * parts, parts + 1};
 }
 
-HWY_EXPORT(split_float);
-HWY_EXPORT(split_double);
-HWY_EXPORT(merge_float);
-HWY_EXPORT(merge_double);
-
-template <>
-void split_span(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                const NetworkSpan<float>& span) {
-    HWY_DYNAMIC_DISPATCH(split_float)(complex_data, parts, factors, span);
-}
-template <>
-void split_span(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                const NetworkSpan<double>& span) {
-    HWY_DYNAMIC_DISPATCH(split_double)(complex_data, parts, factors, span);
-}
-template <>
-void merge_span(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                const NetworkSpan<float>& span) {
-    HWY_DYNAMIC_DISPATCH(merge_float)(complex_data, parts, factors, span);
-}
-template <>
-void merge_span(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                const NetworkSpan<double>& span) {
-    HWY_DYNAMIC_DISPATCH(merge_double)(complex_data, parts, factors, span);
-}
+#define CONVOLUME_SPANS(Real)                                                        \
+    HWY_EXPORT(split_##Real);                                                        \
+    HWY_EXPORT(merge_##Real);                                                        \
+    template <>                                                                      \
+    void split_span(bool complex_data, int parts, const PlaneFactors<Real>& factors, \
+                    const NetworkSpan<Real>& span) {                                 \
+        HWY_DYNAMIC_DISPATCH(split_##Real)(complex_data, parts, factors, span);      \
+    }                                                                                \
+    template <>                                                                      \
+    void merge_span(bool complex_data, int parts, const PlaneFactors<Real>& factors, \
+                    const NetworkSpan<Real>& span) {                                 \
+        HWY_DYNAMIC_DISPATCH(merge_##Real)(complex_data, parts, factors, span);      \
+    }
+CONVOLUME_SPANS(float)
+CONVOLUME_SPANS(double)
 
 }  // namespace convolume::decompose
 #endif

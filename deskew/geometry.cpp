@@ -7,7 +7,7 @@
 
 #include "convolume/error.hpp"
 #include "core/option_names.hpp"
-#include "deskew/option_names.hpp"
+#include "deskew/option_table.hpp"
 
 namespace convolume {
 

@@ -2,10 +2,14 @@
 #pragma once
 // The table of options of deskewing (core/option_table.hpp).
 
+#include "convolume/deskew.hpp"
 #include "core/option_table.hpp"
-#include "deskew/option_names.hpp"
 
 namespace convolume {
+
+template <>
+inline constexpr auto names_of<Interpolation> = std::to_array<NamedValue<Interpolation>>(
+    {{"linear", Interpolation::linear}, {"lanczos", Interpolation::lanczos}});
 
 template <>
 inline constexpr auto option_table<DeskewOptions> = std::tuple{

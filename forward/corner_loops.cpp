@@ -124,20 +124,11 @@ HWY_INLINE void scatter_row_of(const PlaneMap& map, index_t u, index_t width, co
     }
 }
 
-void gather_float(const PlaneMap& map, index_t u, index_t width, const float* plane, float* row) {
-    gather_row_of(map, u, width, plane, row);
-}
-void gather_double(const PlaneMap& map, index_t u, index_t width, const double* plane,
-                   double* row) {
-    gather_row_of(map, u, width, plane, row);
-}
-void scatter_float(const PlaneMap& map, index_t u, index_t width, const float* row, float* plane) {
-    scatter_row_of(map, u, width, row, plane);
-}
-void scatter_double(const PlaneMap& map, index_t u, index_t width, const double* row,
-                    double* plane) {
-    scatter_row_of(map, u, width, row, plane);
-}
+// The function of each loop and precision, for HWY_EXPORT, which takes no templates.
+static constexpr auto& gather_float = gather_row_of<float>;
+static constexpr auto& gather_double = gather_row_of<double>;
+static constexpr auto& scatter_float = scatter_row_of<float>;
+static constexpr auto& scatter_double = scatter_row_of<double>;
 
 }  // namespace convolume::forward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -145,27 +136,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace convolume::forward {
 
-HWY_EXPORT(gather_float);
-HWY_EXPORT(gather_double);
-HWY_EXPORT(scatter_float);
-HWY_EXPORT(scatter_double);
-
-template <>
-void gather_row(const PlaneMap& map, index_t u, index_t width, const float* plane, float* row) {
-    HWY_DYNAMIC_DISPATCH(gather_float)(map, u, width, plane, row);
-}
-template <>
-void gather_row(const PlaneMap& map, index_t u, index_t width, const double* plane, double* row) {
-    HWY_DYNAMIC_DISPATCH(gather_double)(map, u, width, plane, row);
-}
-template <>
-void scatter_row(const PlaneMap& map, index_t u, index_t width, const float* row, float* plane) {
-    HWY_DYNAMIC_DISPATCH(scatter_float)(map, u, width, row, plane);
-}
-template <>
-void scatter_row(const PlaneMap& map, index_t u, index_t width, const double* row, double* plane) {
-    HWY_DYNAMIC_DISPATCH(scatter_double)(map, u, width, row, plane);
-}
+#define CONVOLUME_ROWS(Real)                                                                       \
+    HWY_EXPORT(gather_##Real);                                                                     \
+    HWY_EXPORT(scatter_##Real);                                                                    \
+    template <>                                                                                    \
+    void gather_row(const PlaneMap& map, index_t u, index_t width, const Real* plane, Real* row) { \
+        HWY_DYNAMIC_DISPATCH(gather_##Real)(map, u, width, plane, row);                            \
+    }                                                                                              \
+    template <>                                                                                    \
+    void scatter_row(const PlaneMap& map, index_t u, index_t width, const Real* row,               \
+                     Real* plane) {                                                                \
+        HWY_DYNAMIC_DISPATCH(scatter_##Real)(map, u, width, row, plane);                           \
+    }
+CONVOLUME_ROWS(float)
+CONVOLUME_ROWS(double)
 
 }  // namespace convolume::forward
 #endif

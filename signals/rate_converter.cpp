@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/threads.hpp"
-#include "cpu/signals/rate_conversion.hpp"
 #include "cpu/signals/resampling.hpp"
 #include "signals/rate_plan.hpp"
 #include "signals/result_positions.hpp"

@@ -19,7 +19,7 @@
 #include "core/report.hpp"
 #include "core/text.hpp"
 #include "operations/optics/image_optics.hpp"
-#include "operations/views/field_psfs.hpp"
+#include "operations/views/view_files.hpp"
 #include "operations/warnings/images.hpp"
 
 namespace convolume::cli {

@@ -4,8 +4,7 @@
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_format.hpp"
-#include "operations/views/field_psfs.hpp"
-#include "operations/views/masks.hpp"
+#include "operations/views/view_files.hpp"
 
 namespace convolume::cli {
 

@@ -256,39 +256,26 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace convolume::pixels {
 
-HWY_EXPORT(load_float);
-HWY_EXPORT(load_double);
-HWY_EXPORT(store_float);
-HWY_EXPORT(store_double);
-HWY_EXPORT(all_finite_float);
-HWY_EXPORT(all_finite_double);
 HWY_EXPORT(stream_lines);
-
-template <>
-index_t load_contiguous(PixelType type, const void* in, index_t count, const LoadOptions& options,
-                        float* out) {
-    return HWY_DYNAMIC_DISPATCH(load_float)(type, in, count, options, out);
-}
-template <>
-index_t load_contiguous(PixelType type, const void* in, index_t count, const LoadOptions& options,
-                        double* out) {
-    return HWY_DYNAMIC_DISPATCH(load_double)(type, in, count, options, out);
-}
-template <>
-ClampCount store_contiguous(const float* in, index_t count, float add, PixelType type, void* out) {
-    return HWY_DYNAMIC_DISPATCH(store_float)(in, count, add, type, out);
-}
-template <>
-ClampCount store_contiguous(const double* in, index_t count, double add, PixelType type,
-                            void* out) {
-    return HWY_DYNAMIC_DISPATCH(store_double)(in, count, add, type, out);
-}
-bool all_finite(const float* values, index_t count) {
-    return HWY_DYNAMIC_DISPATCH(all_finite_float)(values, count);
-}
-bool all_finite(const double* values, index_t count) {
-    return HWY_DYNAMIC_DISPATCH(all_finite_double)(values, count);
-}
+#define CONVOLUME_CONTIGUOUS(Real)                                                       \
+    HWY_EXPORT(load_##Real);                                                             \
+    HWY_EXPORT(store_##Real);                                                            \
+    HWY_EXPORT(all_finite_##Real);                                                       \
+    template <>                                                                          \
+    index_t load_contiguous(PixelType type, const void* in, index_t count,               \
+                            const LoadOptions& options, Real* out) {                     \
+        return HWY_DYNAMIC_DISPATCH(load_##Real)(type, in, count, options, out);         \
+    }                                                                                    \
+    template <>                                                                          \
+    ClampCount store_contiguous(const Real* in, index_t count, Real add, PixelType type, \
+                                void* out) {                                             \
+        return HWY_DYNAMIC_DISPATCH(store_##Real)(in, count, add, type, out);            \
+    }                                                                                    \
+    bool all_finite(const Real* values, index_t count) {                                 \
+        return HWY_DYNAMIC_DISPATCH(all_finite_##Real)(values, count);                   \
+    }
+CONVOLUME_CONTIGUOUS(float)
+CONVOLUME_CONTIGUOUS(double)
 
 void stream_copy(const void* in, index_t bytes, void* out) {
     const auto* source = static_cast<const std::uint8_t*>(in);

@@ -2,13 +2,12 @@
 // Sums of samples and taps, which are interpolated for each result. Threads share chunks of
 // results. The taps of a group of results are computed once, for all signals.
 
-#include "cpu/signals/rate_conversion.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "core/threads.hpp"
 #include "cpu/signals/polyphase_loops.hpp"
+#include "cpu/signals/resampling.hpp"
 #include "cpu/signals/signal_rows.hpp"
 
 namespace convolume::cpu {

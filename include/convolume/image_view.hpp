@@ -49,45 +49,27 @@ CONVOLUME_API bool is_integer(PixelType type);
 template <class T>
 struct pixel_type_of;
 template <>
-struct pixel_type_of<std::uint8_t> {
-    static constexpr auto value = PixelType::uint8;
-};
+struct pixel_type_of<std::uint8_t> : std::integral_constant<PixelType, PixelType::uint8> {};
 template <>
-struct pixel_type_of<std::int8_t> {
-    static constexpr auto value = PixelType::int8;
-};
+struct pixel_type_of<std::int8_t> : std::integral_constant<PixelType, PixelType::int8> {};
 template <>
-struct pixel_type_of<std::uint16_t> {
-    static constexpr auto value = PixelType::uint16;
-};
+struct pixel_type_of<std::uint16_t> : std::integral_constant<PixelType, PixelType::uint16> {};
 template <>
-struct pixel_type_of<std::int16_t> {
-    static constexpr auto value = PixelType::int16;
-};
+struct pixel_type_of<std::int16_t> : std::integral_constant<PixelType, PixelType::int16> {};
 template <>
-struct pixel_type_of<std::uint32_t> {
-    static constexpr auto value = PixelType::uint32;
-};
+struct pixel_type_of<std::uint32_t> : std::integral_constant<PixelType, PixelType::uint32> {};
 template <>
-struct pixel_type_of<std::int32_t> {
-    static constexpr auto value = PixelType::int32;
-};
+struct pixel_type_of<std::int32_t> : std::integral_constant<PixelType, PixelType::int32> {};
 template <>
-struct pixel_type_of<float> {
-    static constexpr auto value = PixelType::float32;
-};
+struct pixel_type_of<float> : std::integral_constant<PixelType, PixelType::float32> {};
 template <>
-struct pixel_type_of<double> {
-    static constexpr auto value = PixelType::float64;
-};
+struct pixel_type_of<double> : std::integral_constant<PixelType, PixelType::float64> {};
 template <>
-struct pixel_type_of<std::complex<float>> {
-    static constexpr auto value = PixelType::complex64;
-};
+struct pixel_type_of<std::complex<float>>
+    : std::integral_constant<PixelType, PixelType::complex64> {};
 template <>
-struct pixel_type_of<std::complex<double>> {
-    static constexpr auto value = PixelType::complex128;
-};
+struct pixel_type_of<std::complex<double>>
+    : std::integral_constant<PixelType, PixelType::complex128> {};
 /// The PixelType of the C++ type T.
 template <class T>
 inline constexpr PixelType pixel_type_of_v = pixel_type_of<T>::value;

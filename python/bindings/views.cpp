@@ -12,9 +12,8 @@
 #include "bindings/released.hpp"
 #include "convolume/device_forward_model.hpp"
 #include "convolume/view_deconvolver.hpp"
-#include "operations/views/field_psfs.hpp"
-#include "operations/views/masks.hpp"
 #include "operations/views/transforms.hpp"
+#include "operations/views/view_files.hpp"
 
 namespace convolume::python {
 

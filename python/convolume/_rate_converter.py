@@ -2,16 +2,15 @@
 """Conversion of signals between any sampling rates, whose ratio may vary."""
 
 import math
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._argument_types import elements_of, names_wrong_types
+from ._argument_types import names_wrong_types
 from ._arrays import host_numbers
 from ._errors import InvalidArgument
-from ._resample import BlockForm
+from ._resample import BlockForm, _BlockStream
 from ._run import thread_count
 from ._signal_axes import ResultAxes, give_back_signals
 from ._sums import computable, numbers
@@ -106,7 +105,7 @@ def convert_rate(x: Any, ratio: Any, axis: int = -1, *, lowest_ratio: float | No
     return give_back_signals(found, x, axes)
 
 
-class RateConverter:
+class RateConverter(_BlockStream):
     """Converts signals that come in blocks of any sizes between two sampling rates, whose ratio may vary.
 
     The results have the bits of one call of :func:`convert_rate`. They come `taps` / 2 samples late.
@@ -153,19 +152,14 @@ class RateConverter:
         self._core = _core.RateConverter(options, self._form.dtype, 1 if signals is None else signals)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of results."""
-        return self._core.result_type
-
-    @property
     def taps(self) -> int:
         """The number of samples that a result reads. Half of them come after its time."""
-        return self._core.taps
+        return int(self._core.taps)
 
     @property
     def ratio(self) -> float:
         """The ratio of the samples that come next. It can be set."""
-        return self._core.ratio
+        return float(self._core.ratio)
 
     @ratio.setter
     @names_wrong_types
@@ -192,30 +186,3 @@ class RateConverter:
         if ratios.ndim == 0:
             self._core.ratio, ratios = float(ratios), _NO_RATIOS
         return self._form.shaped(self._core.push(samples, ratios))
-
-    def finish(self) -> np.ndarray:
-        """Ends the signal, and returns its last results. Another signal may follow.
-
-        Returns
-        -------
-        array
-        """
-        return self._form.shaped(self._core.finish())
-
-    @names_wrong_types
-    def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
-        """Converts all blocks of a signal. Yields results as they are complete.
-
-        Parameters
-        ----------
-        blocks : iterable of arrays
-
-        Yields
-        ------
-        array
-        """
-        for block in elements_of(blocks, "blocks"):
-            results = self.push(block)
-            if results.shape[-1]:
-                yield results
-        yield self.finish()

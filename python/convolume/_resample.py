@@ -149,7 +149,48 @@ class BlockForm(NamedTuple):
         return made.reshape((-1,) if self.signals is None else (self.signals, made.shape[-1]))
 
 
-class Resampler:
+class _BlockStream:
+    """A signal in blocks of any lengths, whose results have another rate."""
+
+    _form: BlockForm
+    _core: Any
+    push: Any
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of results."""
+        found: np.dtype[Any] = self._core.result_type
+        return found
+
+    def finish(self) -> np.ndarray:
+        """Ends the signal, and returns its last results. Another signal may follow.
+
+        Returns
+        -------
+        array
+        """
+        return self._form.shaped(self._core.finish())
+
+    @names_wrong_types
+    def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
+        """Takes all blocks of a signal. Yields results as they are complete.
+
+        Parameters
+        ----------
+        blocks : iterable of arrays
+
+        Yields
+        ------
+        array
+        """
+        for block in elements_of(blocks, "blocks"):
+            results = self.push(block)
+            if results.shape[-1]:
+                yield results
+        yield self.finish()
+
+
+class Resampler(_BlockStream):
     """Resamples signals by up / down that come in blocks of any sizes. The results have the bits of one call.
 
     Parameters
@@ -198,11 +239,6 @@ class Resampler:
         self._core = _core.ResampleStream(computable(filter_taps),
                                           self._resampling.options(result, thread_count(workers)), self._form.dtype,
                                           signals or 1)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of results."""
-        return self._core.result_type
 
     @names_wrong_types
     def as_linear_operator(self, samples: int) -> Any:
@@ -269,30 +305,3 @@ class Resampler:
             Possibly without samples.
         """
         return self._form.shaped(self._core.push(self._form.read(block)))
-
-    def finish(self) -> np.ndarray:
-        """Ends the signal, and returns its last results. Another signal may follow.
-
-        Returns
-        -------
-        array
-        """
-        return self._form.shaped(self._core.finish())
-
-    @names_wrong_types
-    def blocks(self, blocks: Iterable[Any]) -> Iterator[np.ndarray]:
-        """Resamples all blocks of a signal. Yields results as they are complete.
-
-        Parameters
-        ----------
-        blocks : iterable of arrays
-
-        Yields
-        ------
-        array
-        """
-        for block in elements_of(blocks, "blocks"):
-            results = self.push(block)
-            if results.shape[-1]:
-                yield results
-        yield self.finish()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Lists of PSFs that vary over the field of view, as CSV: a line for the PSF of each place.
+// Files of views: masks, which weigh pixels, and lists of PSFs that vary over the field of view, as
+// CSV: a line for the PSF of each place.
 //
 //     z_um,y_um,x_um,psf
 //     3.2,6.4,6.4,slide.0-0-0.tif
@@ -40,5 +41,9 @@ std::vector<PlacedPsf> read_field_psfs(const std::string& path, const io::ImageM
 
 /// Returns the text of a list.
 std::string field_psfs_text(const FieldPsfList& list);
+
+/// Throws BadData unless an image is one stack of real numbers, with the extents of the view whose
+/// pixels it weighs.
+void check_view_mask(const std::string& path, const io::ImageMetadata& mask, const Shape3& view);
 
 }  // namespace convolume

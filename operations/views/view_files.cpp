@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operations/views/field_psfs.hpp"
+#include "operations/views/view_files.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -97,6 +97,16 @@ std::string field_psfs_text(const FieldPsfList& list) {
         text += one.path + '\n';
     }
     return text;
+}
+
+void check_view_mask(const std::string& path, const io::ImageMetadata& mask, const Shape3& view) {
+    if (mask.shape == view && mask.channels == 1 && mask.frames == 1 && !is_complex(mask.type))
+        return;
+    throw BadData(message("the mask \"", path, "\" has z,y,x ", to_string(mask.shape), ", ",
+                          mask.channels, mask.channels == 1 ? " channel and " : " channels and ",
+                          mask.frames, mask.frames == 1 ? " time of " : " times of ",
+                          to_string(mask.type), ", but one stack of real numbers of z,y,x ",
+                          to_string(view), " is needed, one for each pixel of the view"));
 }
 
 }  // namespace convolume
