@@ -21,13 +21,6 @@
 
 namespace convolume {
 
-/// Returns the type that data are computed in: real or complex samples of a precision.
-constexpr PixelType sample_type(Precision precision, bool complex_data) {
-    if (precision == Precision::float32)
-        return complex_data ? PixelType::complex64 : PixelType::float32;
-    return complex_data ? PixelType::complex128 : PixelType::float64;
-}
-
 inline index_t sample_bytes(PixelType type) {
     return static_cast<index_t>(size_of(type));
 }

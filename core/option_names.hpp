@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 #include "convolume/stage_scan.hpp"
+#include "core/text.hpp"
 
 namespace convolume {
 
@@ -153,13 +155,9 @@ constexpr std::optional<Value> value_named(std::string_view name) {
 /// Returns a list such as "full, same or valid", for which `last_separator` is " or ".
 template <Named Value>
 std::string list_of_names(const char* separator = ", ", const char* last_separator = ", ") {
-    constexpr auto& names = names_of<Value>;
-    std::string list;
-    for (const NamedValue<Value>& one : names) {
-        if (&one != &names.front()) list += &one == &names.back() ? last_separator : separator;
-        list += one.name;
-    }
-    return list;
+    std::vector<std::string> names;
+    for (const NamedValue<Value>& one : names_of<Value>) names.emplace_back(one.name);
+    return joined(names, separator, last_separator);
 }
 
 /// Defines to_string() of an enumeration.
@@ -184,6 +182,20 @@ Value parse_name(std::string_view name, const char* subject, const char* last_se
     if (const auto value = value_named<Value>(name)) return *value;
     throw InvalidArgument(message(subject, list_of_names<Value>(", ", last_separator), ", not \"",
                                   name, "\"; choose one of these"));
+}
+
+/// Returns the value with that name, which is one of those that `option` offers. The
+/// InvalidArgument for others has the names of these.
+template <Named Value>
+Value parse_offered(std::string_view name, const OptionName& option,
+                    const std::vector<Value>& offered) {
+    std::vector<std::string> names;
+    for (const Value value : offered) {
+        if (is_name(name, name_of(value))) return value;
+        names.emplace_back(name_of(value));
+    }
+    throw InvalidArgument(sentence(option, " is ", joined(names, ", ", " or "), ", not \"", name,
+                                   "\"; choose one of these"));
 }
 
 /// Defines to_string() of an enumeration, and its inverse `parse`. `parser` is parse_named or

@@ -102,6 +102,33 @@ constexpr auto nested_option(
         parse};
 }
 
+/// The words of an option that is a word or a number. Specializations are arrays of NamedValue of a
+/// struct that compares as equal, and that {false, number} makes of a number.
+template <class Value>
+inline constexpr auto words_of = nullptr;
+
+template <class Value>
+concept Worded = requires {
+    words_of<Value>.size();
+};
+
+/// Returns the value that a word stands for.
+template <Worded Value>
+std::optional<Value> value_of_word(std::string_view text) {
+    for (const NamedValue<Value>& word : words_of<Value>)
+        if (text == word.name) return word.value;
+    return {};
+}
+
+/// Returns the words as in "auto or smooth", or with quotes as in "'auto' or 'smooth'".
+template <Worded Value>
+std::string list_of_words(const char* quote = "") {
+    std::vector<std::string> words;
+    for (const NamedValue<Value>& word : words_of<Value>)
+        words.push_back(message(quote, word.name, quote));
+    return joined(words, " or ", " or ");
+}
+
 /// The table of options of a struct. Specializations are tuples of OptionField.
 template <class Struct>
 inline constexpr auto option_table = nullptr;
@@ -146,6 +173,13 @@ inline std::string option_value_text(const VoxelSize& voxel) {
 }
 inline std::string option_value_text(const Shape3& shape) {
     return to_string(shape, ",");
+}
+template <Worded Value>
+std::string option_value_text(const Value& value) {
+    for (const NamedValue<Value>& word : words_of<Value>)
+        if (value == word.value) return word.name;
+    const auto& [found, number] = value;
+    return number ? option_value_text(*number) : "";
 }
 /// Returns nothing: --help does not show the default.
 inline std::string option_value_text(const std::vector<int>&) {

@@ -34,6 +34,15 @@ inline std::vector<std::string> pieces_of(std::string_view text, char separator)
     return pieces;
 }
 
+/// Returns a list such as "full, same or valid", for which `last` is " or ".
+inline std::string joined(const std::vector<std::string>& names, std::string_view separator,
+                          std::string_view last) {
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        list.append(i == 0 ? "" : i + 1 < names.size() ? separator : last).append(names[i]);
+    return list;
+}
+
 /// Returns a text with small letters in place of the capitals A to Z.
 inline std::string lower_case(std::string_view text) {
     std::string result(text);

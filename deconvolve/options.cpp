@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "convolume/deconvolver.hpp"
+#include "convolume/missing_pixels.hpp"
 #include "deconvolve/estimates/constants.hpp"
 #include "deconvolve/option_table.hpp"
 #include "deconvolve/problem.hpp"
@@ -44,8 +45,8 @@ std::string_view name_in_methods(std::string_view option) {
 }  // namespace
 
 CONVOLUME_TO_STRING(DeconvolveMethod)
-CONVOLUME_TO_STRING(Acceleration)
-CONVOLUME_TO_STRING(ViewUpdates)
+CONVOLUME_NAMES(Acceleration, parse_acceleration, parse_name, "the acceleration is ")
+CONVOLUME_NAMES(ViewUpdates, parse_view_updates, parse_name, "the updates of views are ")
 
 std::span<const NamedValue<DeconvolveMethod>> MethodNames::all() {
     static constexpr auto names = std::apply(
@@ -121,6 +122,13 @@ bool has_likelihood(DeconvolveMethod method) {
     return deconvolve::traits_of(options).counts_photons;
 }
 
+MissingPixelOptions searched_by(DeconvolveMethod method, MissingPixelOptions options) {
+    if (has_likelihood(method)) return options;
+    options.no_data = {false, {}};
+    options.find_hot_pixels = false;
+    return options;
+}
+
 DeconvolveMethod parse_deconvolve_method(std::string_view text) {
     std::optional<DeconvolveMethod> found;
     for_each_method([&](auto method) {
@@ -128,14 +136,6 @@ DeconvolveMethod parse_deconvolve_method(std::string_view text) {
             if (is_name(text, alias)) found = deconvolve::value_of<decltype(method)>();
     });
     return found ? *found : parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
-}
-
-Acceleration parse_acceleration(std::string_view text) {
-    return parse_name<Acceleration>(text, "the acceleration is ");
-}
-
-ViewUpdates parse_view_updates(std::string_view text) {
-    return parse_name<ViewUpdates>(text, "the updates of views are ");
 }
 
 std::optional<Boundary> parse_edges(std::string_view text) {

@@ -86,13 +86,8 @@ SampleBounds bounds(double least, double most, double reached, index_t samples) 
 
 }  // namespace
 
-bool sums_in_double(PixelType samples) {
-    return samples == PixelType::float64 || samples == PixelType::int32 ||
-           samples == PixelType::uint32;
-}
-
 index_t scratch_bytes(const Geometry& geometry, PixelType samples) {
-    const index_t each = sums_in_double(samples) ? sizeof(double) : sizeof(float);
+    const index_t each = needs_float64(samples) ? sizeof(double) : sizeof(float);
     return checked_multiply(checked_add(geometry.recorded.x, geometry.result.x), each);
 }
 

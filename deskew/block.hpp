@@ -7,9 +7,6 @@
 
 namespace convolume::deskewing {
 
-/// Whether sums are in float64: for samples that float32 cannot hold.
-bool sums_in_double(PixelType samples);
-
 /// Bytes that each thread takes beside the blocks.
 index_t scratch_bytes(const Geometry& geometry, PixelType samples);
 

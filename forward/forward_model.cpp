@@ -93,9 +93,7 @@ struct ForwardModel::Impl {
     index_t host_bytes = 0;
     std::mutex execution_mutex;
 
-    PixelType type() const {
-        return precision == Precision::float64 ? PixelType::float64 : PixelType::float32;
-    }
+    PixelType type() const { return sample_type(precision, false); }
     template <class Use>
     void with_type(const Use& use) {
         if (precision == Precision::float64)

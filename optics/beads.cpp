@@ -12,6 +12,8 @@
 
 #include "convolume/error.hpp"
 #include "core/order_statistics.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/threads.hpp"
 #include "optics/find_beads.hpp"
 #include "optics/least_squares.hpp"
 
@@ -217,6 +219,10 @@ BeadPsf beads_of(const ConstImageView& stack, const BeadOptions& options,
                                           axis_name(axis), " cannot be cut from a stack of ",
                                           stack.shape[axis],
                                           ": give an odd size from 3 up to the stack's"));
+    if (const auto bad = pixels::find_nonfinite(stack, thread_count(0)))
+        throw BadData(message("the stack of beads holds ", bad->value, " at z,y,x ", bad->index.z,
+                              ",", bad->index.y, ",", bad->index.x,
+                              ": repair it, or cut out a part without it"));
     BeadPsf psf = optics::find_beads(stack, options, context);
     if (psf.found == 0)
         throw InvalidArgument(

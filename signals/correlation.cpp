@@ -45,9 +45,7 @@ class NoiseDivider : public SignalSource {
           block_(std::min(block, std::max(samples, shortest_block))),
           complex_(is_complex(source.type())) {
         check_noise_block(block);
-        const bool is_double = precision == Precision::float64;
-        type_ = complex_ ? (is_double ? PixelType::complex128 : PixelType::complex64)
-                         : (is_double ? PixelType::float64 : PixelType::float32);
+        type_ = sample_type(precision, complex_);
     }
 
     PixelType type() const override { return type_; }

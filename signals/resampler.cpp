@@ -124,10 +124,7 @@ Volume resample(const ConstImageView& signals, index_t up, index_t down, int thr
     options.up = up / common;
     options.down = down / common;
     options.threads = threads;
-    const bool is_double = signals.type == PixelType::float64 ||
-                           signals.type == PixelType::complex128 ||
-                           signals.type == PixelType::int32 || signals.type == PixelType::uint32;
-    options.precision = is_double ? Precision::float64 : Precision::float32;
+    options.precision = needs_float64(signals.type) ? Precision::float64 : Precision::float32;
     std::vector<double> taps{1};
     if (options.up != options.down) taps = resample_taps(options.up, options.down);
     options.origin = static_cast<index_t>(taps.size() / 2);

@@ -34,12 +34,6 @@ std::string plan_text(const PlanCandidate& chosen, const std::vector<std::string
     return text;
 }
 
-PixelType result_type(bool is_complex_data, Precision precision) {
-    const bool doubles = precision == Precision::float64;
-    if (is_complex_data) return doubles ? PixelType::complex128 : PixelType::complex64;
-    return doubles ? PixelType::float64 : PixelType::float32;
-}
-
 PlannedWay planned_convolution(const std::shared_ptr<Convolver>& convolver,
                                const ConstImageView& image,
                                const NonfiniteSample::Location& first) {
@@ -95,7 +89,7 @@ Problem image_problem(const StackFormat& image, const StackFormat& kernel, const
                     .work = element_count(image.shape),
                     .input_bytes = checked_add(image.bytes(), kernel.bytes())};
     problem.result_bytes =
-        StackFormat{shape, result_type(complex_data, Precision::float64)}.bytes();
+        StackFormat{shape, sample_type(Precision::float64, complex_data)}.bytes();
     problem.products = static_cast<double>(element_count(image.shape)) *
                        static_cast<double>(element_count(kernel.shape));
     problem.plan = [=](const std::vector<Volume>& inputs, const Way& way, index_t limit_bytes) {
@@ -107,7 +101,7 @@ Problem image_problem(const StackFormat& image, const StackFormat& kernel, const
         chosen.max_host_bytes = std::max<index_t>(1, limit_bytes);
         return planned_convolution(
             std::make_shared<Convolver>(image.shape, inputs.at(1).view(), chosen, way.engines(),
-                                        image.type, result_type(complex_data, chosen.precision)),
+                                        image.type, sample_type(chosen.precision, complex_data)),
             inputs.at(0).view(), first);
     };
     return problem;

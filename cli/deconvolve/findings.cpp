@@ -36,17 +36,10 @@ void DeconvolveSteps::find_missing(const ExecutionContext& context) {
     for (const auto& psf : kernels_.all()) {
         if (psf->sharpness || compares_all) continue;
         psf->sharpness = sharpness_of(psf->file.values.view());
-        for (const KernelFile& deeper : psf->file.deeper) {
-            const PsfSharpness other = sharpness_of(deeper.values.view());
-            psf->sharpness->least = std::min(psf->sharpness->least, other.least);
-            psf->sharpness->most = std::max(psf->sharpness->most, other.most);
-        }
+        for (const KernelFile& deeper : psf->file.deeper)
+            psf->sharpness->include(sharpness_of(deeper.values.view()));
     }
-    MissingPixelOptions options = request_.missing;
-    if (compares_all) {
-        options.no_data = {false, {}};
-        options.find_hot_pixels = false;
-    }
+    MissingPixelOptions options = searched_by(options_.method, request_.missing);
     options.camera_maximum = input_metadata_.microscope.camera_maximum();
     constexpr index_t shares = 8;  // of the memory limit
     options.most_bytes =

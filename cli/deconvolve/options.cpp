@@ -28,12 +28,6 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
     return text == "0" ? 0 : parse_positive<int>(option, text);
 }
 
-MissingPixelOptions::NoDataRule parse_no_data(std::string_view option, const std::string& text) {
-    if (text == "auto") return {};
-    if (text == "off") return {false, {}};
-    return {false, parse_number_or("auto or off", option, text)};
-}
-
 void add_saturation(CLI::App& app, DeconvolveRequest& request) {
     add_taken(
         app, "--saturation",
@@ -57,17 +51,7 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
                  "unmatched"});
     add_option_parsed_by(app, options, "coarse_start", parse_coarse_start)->expected(0, 1);
     add_saturation(app, request);
-    add_parsed(
-        app, "--no-data", request.missing.no_data, parse_no_data, "V|auto|off",
-        "Pixels without data, which are left out: those of one value; auto: regions of one value "
-        "that photons cannot repeat, and margins darker than all else");
-    add_choice(app, "--hot-pixels", request.missing.find_hot_pixels,
-               {{"auto", true}, {"off", false}},
-               "Leave out pixels that are brighter beside their neighbors than the PSF allows, and "
-               "dead ones of the camera (default auto)");
-    add_choice(app, "--nan", request.missing.leave_out_nonfinite,
-               {{"error", false}, {"missing", true}},
-               "Leave out NaN and infinities of the image (default: they are refused)");
+    add_options(app, request.missing, {"no_data", "hot_pixels", "nan"});
     add_value(app, "--mask", request.mask, "FILE",
               "An image of the same extents: pixels that are 0 there are left out");
     add_value(app, "--weights", request.weights, "FILE",

@@ -150,7 +150,7 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
         if (precision == Precision::float64)
             type = complex ? PixelType::complex128 : PixelType::float64;
         else
-            type = complex ? PixelType::complex64 : PixelType::float32;
+            type = sample_type(Precision::float32, complex);
     } else {
         type = name == "same" ? image : parse_pixel_type(name);
     }

@@ -34,7 +34,8 @@ std::string command_option(std::string_view library_option) {
         {"raw_type", "--raw"},       {"raw_signals", "--signals"},
         {"raw_samples", "--taps"},   {"raw_layout", "--layout"},
         {"raw_header", "--header"},  {"raw_byte_order", "--byte-order"},
-        {"stored", "--output-type"}, {"sampling_rate_hz", "--rate"}};
+        {"stored", "--output-type"}, {"sampling_rate_hz", "--rate"},
+        {"kernel", "--psf"}};
     for (const auto& [name, option] : other_names)
         if (name == library_option) return option;
     std::string flag = flag_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions,

@@ -39,8 +39,6 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
         throw BadData(
             "a camera records real light, but the phantom or the PSF is complex; save "
             "its intensity");
-    if (request.options.nan != NanPolicy::error && request.options.nan != NanPolicy::zero)
-        throw InvalidArgument("a camera cannot record NaN; choose --nan error or zero");
     if (!(request.photons > 0 && request.photons <= 1e12))
         throw InvalidArgument(
             message("--photons is ", request.photons, "; give more than 0, up to 1e12"));
@@ -155,7 +153,8 @@ void add_light(CLI::App& app, SimulateRequest& request) {
             ->allow_extra_args(false);
     });
     add_options(app, request.options, {"boundary"});
-    add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
+    add_choice(app, "--nan", request.options.nan,
+               {{"error", NanPolicy::error}, {"zero", NanPolicy::zero}},
                "What to do with NaN and infinities in the phantom (default error)");
     begin_group(app, groups::psf);
     add_kernel_options(app, request.kernel_options);

@@ -65,10 +65,9 @@ using Choices = std::vector<std::pair<std::string, T>>;
 /// Returns a text such as "auto, never or off", with `last` before the last word.
 template <class T>
 std::string words_in(const Choices<T>& choices, const char* separator, const char* last) {
-    std::string text;
-    for (std::size_t i = 0; i < choices.size(); ++i)
-        text += (i == 0 ? "" : i + 1 < choices.size() ? separator : last) + choices[i].first;
-    return text;
+    std::vector<std::string> words;
+    for (const auto& choice : choices) words.push_back(choice.first);
+    return joined(words, separator, last);
 }
 
 /// Adds an option that takes one of some words.
@@ -112,13 +111,9 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text);
 /// Parses `text` as a value of a type without named values, for the option that `option` describes.
 template <class Value>
 Value parse_plain(const OptionText& option, const std::string& text) {
-    if constexpr (std::is_same_v<Value, StopRule>) {
-        if (text == "auto") return {true, {}};
-        return {false, parse_number_or("auto", option.flags, text)};
-    } else if constexpr (std::is_same_v<Value, BackgroundRule>) {
-        if (text == "auto") return {};
-        if (text == "smooth") return {{}, true};
-        return {parse_number_or("auto or smooth", option.flags, text), false};
+    if constexpr (Worded<Value>) {
+        if (const auto word = value_of_word<Value>(text)) return *word;
+        return {false, parse_number_or(list_of_words<Value>(), option.flags, text)};
     } else if constexpr (std::is_same_v<Value, VoxelSize>) {
         const auto lengths = parse_lengths_um(option.flags, text);
         return {lengths[0], lengths[1], lengths[2]};

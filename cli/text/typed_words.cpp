@@ -7,65 +7,16 @@
 #include <string_view>
 
 #include "convolume/error.hpp"
+#include "core/text.hpp"
+#include "operations/option_aliases.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
-// Names of options and subcommands that other programs of the field use. This is the only list of
-// them: docs/commands/common.md has the same, and --help shows none.
-
-/// Another name for an option, or for an option with a value.
-struct OptionAlias {
-    const char* typed;
-    const char* option;
-    const char* value = nullptr;  ///< value that the name stands for; null: the user gives it
-};
-
-/// An alias applies to subcommands that have its option and no option of its own name. The first
-/// one that applies is taken.
-constexpr auto option_aliases = std::to_array<OptionAlias>({
-    {"--NA", "--na"},
-    {"--ri", "--ni"},
-    {"--refractive-index", "--ni"},
-    {"--emission", "--wavelength"},
-    {"--lambda", "--wavelength"},
-    {"--pixel-size", "--pixel"},
-    {"--pixel-size", "--voxel"},
-    {"--voxel-size", "--voxel"},
-    {"--spacing", "--voxel"},
-    {"--channels", "--channel"},
-    {"--channels", "--signals"},
-    {"--frames", "--frame"},
-    {"--time", "--frame"},
-    {"--algorithm", "--method"},
-    {"-n", "--iterations"},
-    {"--iter", "--iterations"},
-    {"--iters", "--iterations"},
-    {"--iteration", "--iterations"},
-    {"--niter", "--iterations"},
-    {"--num-iter", "--iterations"},
-    {"--bg", "--background"},
-    {"--gpu", "--device", "gpu"},
-    {"--cpu", "--device", "cpu"},
-    {"-j", "--threads"},
-    {"--jobs", "--threads"},
-    {"--workers", "--threads"},
-    {"--out", "--output"},
-    {"-f", "--overwrite"},
-    {"--force", "--overwrite"},
-    {"--dtype", "--output-type"},
-    {"--dtype", "--type"},
-    {"--8bit", "--output-type", "uint8"},
-    {"--16bit", "--output-type", "uint16"},
-    {"--32bit", "--output-type", "float32"},
-    {"--max", "--by", "max"},
-    {"--mean", "--by", "mean"},
-    {"--sum", "--by", "sum"},
-    {"--cmap", "--lut"},
-    {"--color", "--lut"},
-    {"--zoom", "--scale"},
-});
+// Options and subcommands of other programs of the field. docs/commands/common.md has the same, and
+// --help shows none. Names of options that convolume has, too, are in
+// operations/option_aliases.hpp.
 
 /// An option of other programs that no option of this one stands for.
 struct ForeignOption {
@@ -159,15 +110,8 @@ std::vector<std::string> meant_by(const std::string& typed,
     return meant;
 }
 
-std::string enumerated(const std::vector<std::string>& names, const char* last_separator) {
-    std::string text;
-    for (const std::string& name : names)
-        text += message(text.empty() ? "" : name == names.back() ? last_separator : ", ", name);
-    return text;
-}
-
 std::string did_you_mean(const std::vector<std::string>& meant) {
-    return meant.empty() ? "" : message("; did you mean ", enumerated(meant, " or "), "?");
+    return meant.empty() ? "" : message("; did you mean ", joined(meant, ", ", " or "), "?");
 }
 
 /// Returns the subcommands of the program that have the option `name`.
@@ -186,7 +130,7 @@ std::vector<std::string> commands_with(const CLI::App& command, const std::strin
         if (name == one.typed && has_option(command, one.option))
             throw InvalidArgument(message(subject, "; ", one.cure));
     if (const auto commands = commands_with(command, name); !commands.empty())
-        throw InvalidArgument(message(subject, ", but ", enumerated(commands, " and "),
+        throw InvalidArgument(message(subject, ", but ", joined(commands, ", ", " and "),
                                       commands.size() > 1 ? " have one; " : " has one; ",
                                       full_name(command), " --help lists all options"));
     std::vector<std::string> candidates = long_options(command);
@@ -232,10 +176,10 @@ std::string translate_command(const CLI::App& app, const std::string& word) {
 
 std::string names_of_subcommands(const CLI::App& app) {
     const auto is_offered = [](const CLI::App* command) { return !command->get_group().empty(); };
-    std::string names;
+    std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands(is_offered))
-        names += (names.empty() ? "" : ", ") + command->get_name();
-    return names;
+        names.push_back(command->get_name());
+    return joined(names, ", ", ", ");
 }
 
 int edit_distance(std::string_view a, std::string_view b) {

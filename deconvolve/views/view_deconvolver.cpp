@@ -108,9 +108,7 @@ ViewProblem problem_of(const View& view, const DeconvolveOptions& common, const 
     if (!(levels.full_weight >= 0) || !std::isfinite(levels.full_weight))
         throw InvalidArgument(message("the full weight of a view is ", levels.full_weight,
                                       ": give a number above 0, or 0 for the largest weight"));
-    if (levels.border < 0)
-        throw InvalidArgument(message("the border of a view is ", levels.border,
-                                      " voxels wide: give a number from 0"));
+    border_factors(1, levels.border);  // refuses wrong borders
     if (view.mask.data == nullptr) return one;
     one.mask = Volume(view.image, PixelType::float32);
     convert_pixels(view.mask, one.mask.view(), threads);

@@ -217,6 +217,9 @@ ExecutionReport ViewImages::store(const Executor& executor, const DeconvolutionP
 namespace convolume {
 
 std::vector<float> border_factors(index_t extent, index_t border) {
+    if (border < 0)
+        throw InvalidArgument(
+            message("the border of a view is ", border, " voxels wide: give a number from 0"));
     std::vector<float> factors(static_cast<std::size_t>(extent), 1.0F);
     if (extent == 1) return factors;
     for (index_t i = 0; i < extent; ++i) {

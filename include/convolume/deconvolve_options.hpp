@@ -259,12 +259,9 @@ struct DeconvolveOptions {
     bool streamed = false;
 };
 
-/// Returns the name on the command line: "rl", "rl-tv", "shb", "wb", "rlgc", "nnls",
-/// "wiener" or "map".
+/// Return the names on the command line, such as "rl-tv", "biggs-andrews" and "sequential".
 CONVOLUME_API const char* to_string(DeconvolveMethod);
-/// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
-/// Returns "simultaneous", "sequential" or "efficient".
 CONVOLUME_API const char* to_string(ViewUpdates);
 /// Returns whether a method uses an option, which has its name in DeconvolveOptions. Further names
 /// are "start" (DeconvolveRun::start), and "mask", "no_data", "hot_pixels" and "nan" for the pixels
@@ -290,13 +287,9 @@ inline constexpr int filtered_iterations = 10;
 inline constexpr int usual_splits = 8;
 /// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.
 CONVOLUME_API bool has_likelihood(DeconvolveMethod);
-/// Parses a name that to_string() returns. Throws InvalidArgument, which lists the names, for
-/// others.
+/// Parse names that to_string() returns. Throw InvalidArgument, which lists these, for others.
 CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
-/// Parses "none" or "biggs-andrews". Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API Acceleration parse_acceleration(std::string_view);
-/// Parses "simultaneous", "sequential" or "efficient". Throws InvalidArgument, which lists these,
-/// for others.
 CONVOLUME_API ViewUpdates parse_view_updates(std::string_view);
 /// Parses the value of DeconvolveOptions::boundary: "extend", which gives none, or the name of a
 /// BoundaryKind other than constant. Throws InvalidArgument, which lists these, for others.

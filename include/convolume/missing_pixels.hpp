@@ -5,6 +5,7 @@
 // them out of its estimates of background and noise, and of the likelihood; saturated ones are
 // lower bounds there. Axes are z, y, x.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -15,6 +16,8 @@
 #include "convolume/image_stream.hpp"
 
 namespace convolume {
+
+enum class DeconvolveMethod;  // deconvolve_options.hpp
 
 /// Value of a float32 pixel that is left out. A Deconvolver for images with such pixels is planned
 /// with DeconvolveOptions::saturation of at most this value.
@@ -86,6 +89,12 @@ struct PsfSharpness {
     /// Largest ratio to the mean without the brightest neighbor, which adds up as light does: that
     /// of a sum is at least the sum of those of its terms.
     double most = std::numeric_limits<double>::infinity();
+
+    /// Widens the limits to those of another PSF, whose light may be in the image, too.
+    void include(const PsfSharpness& other) {
+        least = std::min(least, other.least);
+        most = std::max(most, other.most);
+    }
 };
 /// Returns the sharpness of a PSF; one without limits if the PSF may be one pixel wide.
 CONVOLUME_API PsfSharpness sharpness_of(const ConstImageView& psf);
@@ -98,6 +107,7 @@ struct MissingPixelOptions {
         /// that are darker than all of the image have no data.
         bool find = true;
         std::optional<double> value;  ///< all pixels of this value have no data
+        bool operator==(const NoDataRule&) const = default;
     };
     NoDataRule no_data;
     /// Whether pixels that are brighter or darker beside their neighbors than the PSF and the
@@ -112,6 +122,9 @@ struct MissingPixelOptions {
     /// each thread.
     index_t most_bytes = index_t{1} << 30;
 };
+
+/// Returns the search that is of use to a method: one without a likelihood compares all pixels.
+CONVOLUME_API MissingPixelOptions searched_by(DeconvolveMethod, MissingPixelOptions);
 
 /// Finds the missing pixels of channel c at time t of an image. The sharpness of a
 /// deconvolution's PSF limits how much a pixel may differ from its neighbors. Reads the image

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "convolume/export.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -69,6 +70,19 @@ enum class Algorithm {
 
 /// The floating-point type in which results are computed.
 enum class Precision { float32, float64 };
+
+/// Returns the type that data are computed in, and that results have if no other one is requested:
+/// real or complex samples of a precision.
+constexpr PixelType sample_type(Precision precision, bool complex_data) {
+    if (precision == Precision::float32)
+        return complex_data ? PixelType::complex64 : PixelType::float32;
+    return complex_data ? PixelType::complex128 : PixelType::float64;
+}
+/// Returns whether float32 would round samples of a type.
+constexpr bool needs_float64(PixelType type) {
+    return type == PixelType::float64 || type == PixelType::complex128 ||
+           type == PixelType::int32 || type == PixelType::uint32;
+}
 
 /// Treatment of NaN and infinities in the image.
 enum class NanPolicy {

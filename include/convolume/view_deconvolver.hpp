@@ -33,6 +33,7 @@ struct ViewLevels {
 
 /// Returns the factors by which weights fall towards both borders of an axis of `extent` pixels
 /// (ViewLevels::border). They multiply along the axes. A single pixel has the factor 1.
+/// Throws InvalidArgument for a border below 0.
 CONVOLUME_API std::vector<float> border_factors(index_t extent, index_t border);
 
 /// Returns whether several views are deconvolved by a method: rl, rl-tv, shb and map.

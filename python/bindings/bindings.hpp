@@ -30,7 +30,8 @@ void bind_command(nb::module_& module);
 void bind_rules(nb::module_& module);
 void bind_formats(nb::module_& module);
 
-/// Returns Python's keyword for an option of the library; any other name unchanged.
+/// Returns Python's keyword for an option of the library; any other name unchanged. For the
+/// program of `convolume process` returns the flag of the command.
 std::string keyword_of(std::string_view option);
 
 }  // namespace convolume::python

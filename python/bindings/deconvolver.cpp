@@ -198,46 +198,44 @@ void bind_missing_pixels(nb::module_& module) {
             "target"_a);
     module.def(
         "find_missing_pixels",
-        [](const ReadArray& image, const ReadArray& psf, bool find_no_data,
-           std::optional<double> no_data, bool hot_pixels, bool saturated, bool nonfinite,
-           const std::optional<ReadArray>& mask, std::optional<double> camera_maximum,
+        [](const ReadArray& image, const std::vector<ReadArray>& psfs, const std::string& method,
+           const MissingPixelOptions& options, const std::optional<ReadArray>& mask,
            std::optional<int> threads) {
-            const ConstImageView pixels = view(image), taps = view(psf);
-            std::optional<ConstImageView> kept;
-            if (mask) kept = view(*mask);
+            ViewSource source(view(image));
+            const MissingPixelOptions search =
+                searched_by(parse_deconvolve_method(method), options);
             const nb::gil_scoped_release released;
-            ViewSource source(pixels);
-            MissingPixelOptions options;
-            options.no_data = {find_no_data, no_data};
-            options.find_hot_pixels = hot_pixels;
-            options.find_saturated = saturated;
-            options.leave_out_nonfinite = nonfinite;
-            options.camera_maximum = camera_maximum;
-            const PsfSharpness sharpness = hot_pixels ? sharpness_of(taps) : PsfSharpness();
-            MissingPixels found =
-                find_missing_pixels(source, 0, 0, sharpness, options, threads.value_or(0));
-            if (kept) found.add_mask(*kept, "the mask");
+            std::optional<PsfSharpness> sharpness;
+            for (const ReadArray& psf : psfs) {
+                if (!search.find_hot_pixels) break;
+                const PsfSharpness one = sharpness_of(view(psf));
+                if (!sharpness) sharpness = one;
+                sharpness->include(one);
+            }
+            MissingPixels found = find_missing_pixels(
+                source, 0, 0, sharpness.value_or(PsfSharpness()), search, threads.value_or(0));
+            if (mask) found.add_mask(view(*mask), "the mask");
             return found;
         },
-        "Returns the pixels of an image that a deconvolution leaves out.", "image"_a, "psf"_a,
-        "find_no_data"_a, "no_data"_a.none(), "hot_pixels"_a, "saturated"_a, "nonfinite"_a,
-        "mask"_a.none(), "camera_maximum"_a.none(), "threads"_a.none());
+        "Returns the pixels of an image that a deconvolution leaves out.", "image"_a, "psfs"_a,
+        "method"_a, "options"_a, "mask"_a.none(), "threads"_a.none());
+    bind_options<MissingPixelOptions>(module, "MissingPixelOptions")
+        .def_rw("find_saturated", &MissingPixelOptions::find_saturated)
+        .def_rw("camera_maximum", &MissingPixelOptions::camera_maximum);
 }
 
 void bind_bleaching(nb::module_& module) {
     module.def(
-        "bleaching_factors",
-        [](const std::vector<double>& light) {
-            const Decay decay = fit_decay(light);
-            Bleaching bleaching;
-            bleaching.times = static_cast<index_t>(light.size());
-            if (decay.is_found()) bleaching.per_time = decay.rate;
-            std::vector<double> factors;
-            for (index_t t = 0; t < bleaching.times; ++t) factors.push_back(bleaching.factor(t, 0));
-            return factors;
+        "correct_bleaching",
+        [](const ReadArray& exposures, double offset, const WriteArray& target) {
+            const ImageView to = view(target);
+            ViewSource source(view(exposures));
+            const nb::gil_scoped_release released;
+            const Bleaching found = find_bleaching(source, 0, true, offset, thread_count(0));
+            UnbleachedVolume(source, found, 0).read_box(0, 0, {{0, 0, 0}, to.shape}, to);
         },
-        "Returns the light of exposures, by a decay that fits it, as multiples of the brightest.",
-        "light"_a);
+        "Scales the light of the planes of an image back to that of the brightest one.",
+        "exposures"_a, "offset"_a, "target"_a);
 }
 
 std::vector<std::string> in_words_of_python(const std::vector<Sentence>& sentences) {

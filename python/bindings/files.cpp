@@ -142,7 +142,6 @@ void bind_metadata(nb::module_& module) {
                 self.text.clear();
             },
             "Removes what the format of a file says of its planes, for a part of the image.")
-        .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }
 

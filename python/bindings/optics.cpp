@@ -354,7 +354,6 @@ void bind_phantom(nb::module_& module) {
 void bind_camera(nb::module_& module) {
     bind_options<Camera>(module, "Camera")
         .def("check", &Camera::check)
-        .def("expected_electrons", &Camera::expected_electrons)
         .def("signal_to_noise", &Camera::signal_to_noise)
         .def("expose", [](const Camera& self, const ReadArray& photons, index_t first_plane,
                           const WriteArray& adu, int threads) {

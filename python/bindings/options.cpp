@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds the enumerations of options, and the description of all options.
+// Binds the names of options in messages, rules of their values, and the description of all.
 #include "bindings/options.hpp"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "bindings/bindings.hpp"
+#include "cli/run/errors.hpp"
+#include "operations/option_aliases.hpp"
 #include "signals/option_table.hpp"
 
 namespace convolume::python {
 
 namespace {
-
-/// Binds an enumeration. Its members have the names that options use, with "_" in place of "-".
-template <Named Value>
-void bind_names(nb::module_& module, const char* name) {
-    nb::enum_<Value> bound(module, name);
-    for (const NamedValue<Value>& one : names_of<Value>) {
-        std::string member = one.name;
-        std::replace(member.begin(), member.end(), '-', '_');
-        bound.value(member.c_str(), one.value, one.help);
-    }
-    bound.def("__str__", [](Value value) { return name_of(value); });
-}
 
 template <class... Structs>
 std::string keyword_in_tables(std::string_view option) {
@@ -35,9 +29,26 @@ std::string keyword_in_tables(std::string_view option) {
     return found;
 }
 
+/// Whether messages name options as the command does.
+std::atomic<bool> are_flags = false;
+
+/// Returns the keyword of the option that has a flag such as "--background", or its name.
+template <class... Structs>
+std::string keyword_of_flag(std::string_view flag) {
+    std::string name(flag.substr(2));
+    std::replace(name.begin(), name.end(), '-', '_');
+    const auto look = [&](const auto& field) {
+        const std::string flags = message(field.text.flags, ",");
+        if (flags.find(message(flag, ",")) != std::string::npos) name = field.text.name;
+    };
+    (for_each_option<Structs>(look), ...);
+    return keyword_of(name == "output_type" ? "stored" : name);
+}
+
 }  // namespace
 
 std::string keyword_of(std::string_view option) {
+    if (are_flags) return cli::in_words_of_command(sentence(OptionName{option}));
     if (option == "depth_range") return "depths";
     constexpr std::pair<std::string_view, const char*> of_signals[] = {
         {"raw_type", "dtype"},
@@ -54,6 +65,19 @@ std::string keyword_of(std::string_view option) {
                              DeskewOptions>(option);
 }
 
+std::vector<std::string> keywords_meant_by(const std::string& name) {
+    std::string flag = "--" + name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    std::vector<std::string> flags{flag};
+    for (const OptionAlias& alias : option_aliases)
+        if (flag == alias.typed && alias.value == nullptr) flags.emplace_back(alias.option);
+    std::vector<std::string> keywords;
+    for (const std::string& one : flags)
+        keywords.push_back(keyword_of_flag<Options, EngineChoice, DeconvolveOptions, FilterOptions,
+                                           PsfOptions, DeskewOptions>(one));
+    return keywords;
+}
+
 void bind_option_names(nb::module_& module) {
     module.def("boundary_aliases", [] {
         nb::dict names;
@@ -61,24 +85,31 @@ void bind_option_names(nb::module_& module) {
             names[one.name] = name_of(one.value);
         return names;
     });
-    bind_names<Mode>(module, "Mode");
-    bind_names<Operation>(module, "Operation");
-    bind_names<Method>(module, "Method");
-    bind_names<Precision>(module, "Precision");
-    bind_names<NanPolicy>(module, "NanPolicy");
-    bind_names<KernelNormalization>(module, "KernelNormalization");
-    bind_names<DeconvolveMethod>(module, "DeconvolveMethod");
-    bind_names<Acceleration>(module, "Acceleration");
-    bind_names<FilterMethod>(module, "FilterMethod");
-    bind_names<PointPost>(module, "PointPost");
-    bind_names<PeakPosition>(module, "PeakPosition");
-    bind_names<PsfModel>(module, "PsfModel");
-    bind_names<Modality>(module, "Modality");
-    bind_names<PsfParameter>(module, "PsfParameter");
-    bind_names<PhantomKind>(module, "PhantomKind");
-    bind_names<ShearAxis>(module, "ShearAxis");
-    bind_names<Interpolation>(module, "Interpolation");
-    bind_names<EngineChoice::Device>(module, "Device");
+    module.def("keywords_meant_by", &keywords_meant_by,
+               "Returns the keywords that may be meant by a name of another program.", "name"_a);
+    module.def(
+        "name_options_as_command", [](bool as_command) { are_flags = as_command; },
+        "Sets whether messages name options by flags of the command, in place of keywords.",
+        "as_command"_a);
+    module.def("option_name", &keyword_of, "Returns the name of an option in messages.",
+               "option"_a);
+    module.def(
+        "sample_type",
+        [](const std::string& precision, bool is_complex) {
+            return sample_type(parse_precision(precision), is_complex);
+        },
+        "Returns the type of results of a precision.", "precision"_a, "is_complex"_a);
+    module.def("needs_float64", &needs_float64,
+               "Returns whether float32 would round samples of a type.", "dtype"_a);
+    module.def(
+        "check_nan_policy",
+        [](const std::string& policy, const std::vector<std::string>& offered) {
+            std::vector<NanPolicy> policies;
+            for (const std::string& one : offered) policies.push_back(parse_nan_policy(one));
+            parse_offered(policy, OptionName{"nan"}, policies);
+        },
+        "Raises InvalidArgument, which lists the policies that are offered, for another one.",
+        "policy"_a, "offered"_a);
     module.def(
         "describe_options",
         [](const std::string& name) {
@@ -90,6 +121,7 @@ void bind_option_names(nb::module_& module) {
                 {"DeskewOptions", described_options<DeskewOptions>},
                 {"Engines", described_options<EngineChoice>},
                 {"FilterOptions", described_options<FilterOptions>},
+                {"MissingPixelOptions", described_options<MissingPixelOptions>},
                 {"Options", described_options<Options>},
                 {"PhantomOptions", described_options<PhantomOptions>},
                 {"PsfOptions", described_options<PsfOptions>}};

@@ -77,8 +77,6 @@ Value plain_option(const OptionText& option, nb::handle value) {
         return parse_window_post(message(kind, ":", length));
     } else if constexpr (std::is_same_v<Value, std::vector<int>>) {
         return cast_option<std::vector<int>>(option, "a list of whole numbers", value);
-    } else if constexpr (std::is_enum_v<Value>) {
-        return cast_option<Value>(option, "one of its names", value);
     } else {
         refuse_value(option, "one of its names", value);
     }
@@ -90,15 +88,12 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
     using Value = typename Field::Value;
     const bool is_text = nb::isinstance<nb::str>(value);
     const std::string text = is_text ? nb::cast<std::string>(value) : "";
-    if constexpr (std::is_same_v<Value, StopRule>) {
+    if constexpr (Worded<Value>) {
         if (value.is_none()) return {};
-        if (text == "auto") return {true, {}};
-        if (is_text) throw InvalidArgument(message("stop is a number or 'auto', not '", text, "'"));
-        return {false, plain_option<double>(field.text, value)};
-    } else if constexpr (std::is_same_v<Value, BackgroundRule>) {
-        if (value.is_none() || text == "auto") return {};
-        if (text == "smooth") return {{}, true};
-        return {cast_option<double>(field.text, "a number, 'auto' or 'smooth'", value), false};
+        if (const auto word = value_of_word<Value>(text)) return *word;
+        const char* const separator = words_of<Value>.size() > 1 ? ", " : " or ";
+        const std::string wanted = message("a number", separator, list_of_words<Value>("'"));
+        return {false, cast_option<double>(field.text, wanted.c_str(), value)};
     } else {
         if (is_text && field.parse != nullptr) return field.parse(text);
         if constexpr (Named<Value>)
@@ -125,12 +120,12 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
         return nb::cast(value);
     else if constexpr (std::is_same_v<Value, SampleRange>)
         return nb::make_tuple(value.begin, value.end);
-    else if constexpr (std::is_same_v<Value, StopRule>)
-        return value.hold_out ? nb::object(nb::str("auto")) : nb::cast(value.fraction);
-    else if constexpr (std::is_same_v<Value, BackgroundRule>)
-        return value.level ? nb::cast(*value.level)
-                           : nb::object(nb::str(value.varies ? "smooth" : "auto"));
-    else if constexpr (detail::is_optional<Value>) {
+    else if constexpr (Worded<Value>) {
+        const auto& [found, number] = value;
+        if (number) return nb::cast(*number);
+        const std::string word = option_value_text(value);
+        return word.empty() ? nb::none() : nb::object(nb::str(word.c_str()));
+    } else if constexpr (detail::is_optional<Value>) {
         if (value) return option_to_python(option, *value);
         if (*option.notes.unset_name != '\0') return nb::str(option.notes.unset_name);
         return nb::none();

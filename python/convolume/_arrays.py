@@ -27,7 +27,7 @@ class ArrayForm(NamedTuple):
 
 def is_double(*types: np.dtype) -> bool:
     """Tells whether one of these types holds numbers that float32 would round."""
-    return any(dtype.kind in "iu" and dtype.itemsize > 2 or dtype.char in "dD" for dtype in types)
+    return any(_core.needs_float64(dtype) for dtype in types)
 
 
 def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -52,12 +52,9 @@ def correct_bleaching(image: Any, axis: int, offset: float) -> Any:
     if not -pixels.ndim <= axis < pixels.ndim:
         raise InvalidArgument(f"the axis {axis} is none of an image of {pixels.ndim} dimensions")
     axis = int(axis) % pixels.ndim
-    pixels = pixels.astype(np.float32)
-    others = tuple(one for one in range(pixels.ndim) if one != axis)
-    counted = np.isfinite(pixels).sum(axis=others)
-    sums = np.nansum(pixels, axis=others, dtype=float)
-    light = np.divide(sums, counted, out=np.full(sums.shape, offset, float), where=counted > 0) - offset
-    factors = np.array(_core.bleaching_factors(light.tolist()), np.float32)
-    shape = [1] * pixels.ndim
-    shape[axis] = -1
-    return give_back(offset + (pixels - np.float32(offset)) / factors.reshape(shape), image)
+    moved = np.moveaxis(pixels, axis, 0)
+    scaled = np.empty(moved.shape, np.float32)
+    if scaled.size:
+        planes = np.ascontiguousarray(moved, np.float32).reshape(len(moved), 1, -1)
+        _core.correct_bleaching(planes, offset, scaled.reshape(planes.shape))
+    return give_back(np.ascontiguousarray(np.moveaxis(scaled, 0, axis)), image)

@@ -3,17 +3,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from ._blocks import Block, Halo
-from ._errors import BadData
+from ._errors import BadData, option
 from ._ome_metadata import AXES
-from ._options import Nan, continued_indices
+from ._options import continued_indices
 
 Inside = tuple[slice, slice, slice]
-NAN_POLICIES: tuple[Nan, ...] = get_args(Nan)
 
 
 @dataclass
@@ -60,8 +59,14 @@ class BlockSamples:
             plane[~np.isfinite(plane)] = 0
         return BlockSamples(values, self.inside, self.places, self.block)
 
-    def nonfinite_error(self, cure: str) -> BadData | None:
+    def refuse_nonfinite(self, cure: str | None = None) -> None:
+        """Raises the error that nonfinite_error() returns, if there is one."""
+        if (error := self.nonfinite_error(cure)) is not None:
+            raise error from None
+
+    def nonfinite_error(self, cure: str | None = None) -> BadData | None:
         """Returns the error that names the first NaN or infinity by its place in the image; None if there is none."""
+        cure = cure or f"repair it, or read such samples as zero by {option('nan', 'zero')}"
         if not self.may_hold_nonfinite():
             return None
         for z in np.argsort(self.places[0], kind="stable"):

@@ -16,7 +16,7 @@ from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
 from ._iteration import Accepted, core_callback, refused_acceptance
 from ._labels import chosen_axes
-from ._missing_pixels import find_missing, mask_of, weights_of
+from ._missing_pixels import mark_missing, mask_of, weights_of
 from ._options import center_of, extents_of, triple_of, with_keywords
 from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_psf
 from ._run import byte_size, engines, log_plan, progress_bar
@@ -221,7 +221,8 @@ class Deconvolver:
         if weights is not None:
             _core.require_option(method, "weights")
             mask = weights
-        missing = find_missing(image, self._psfs[number].taps, self._arguments, mask, camera_maximum)
+        psfs = self._psfs if self._arguments.get("depths") is not None else [self._psfs[number]]
+        image, missing = mark_missing(image, [psf.taps for psf in psfs], self._arguments, mask, camera_maximum)
         saturation = self._arguments.get("saturation", "auto")
         if isinstance(saturation, str):
             saturation = None if missing is None else missing.saturation
@@ -229,9 +230,7 @@ class Deconvolver:
             saturation = float(saturation)  # of a type that can be a key
         findings: list[str] = []
         if missing is not None and missing.count > 0:
-            marked = np.empty(image.shape, np.float32)
-            missing.mark(image, marked)
-            image, findings, saturation = marked, missing.findings, saturation or _core.missing_pixel
+            findings, saturation = missing.findings, saturation or _core.missing_pixel
         elif not _core.has_likelihood(method):
             return self._cores[number], image, [], "" if missing is None else missing.saturated
         if saturation is None and weights is None:

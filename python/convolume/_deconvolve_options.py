@@ -8,6 +8,7 @@ from . import _core
 from ._arrays import type_of
 from ._errors import InvalidArgument
 from ._iteration import Callback
+from ._missing_pixels import MISSING_OPTIONS
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of
 from ._run import Devices, Progress, Resources, byte_size
 
@@ -118,8 +119,8 @@ class WienerKeywords(_ModelKeywords, UncertaintyKeywords, total=False):
 
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, saturation="auto",
-                       no_data="auto", hot_pixels="auto", nan="error", **others)
+    return defaults_of(keywords, "DeconvolveOptions", "MissingPixelOptions", spacing=None, uncertainty=False,
+                       saturation="auto", **others)
 
 
 def require_used(options: Mapping[str, Any]) -> None:
@@ -136,7 +137,7 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     if isinstance(stop, bool) or isinstance(stop, int | float) and not 0 <= stop < 1:
         raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
-           if name not in Devices.__annotations__ and name not in ("depths", "no_data", "hot_pixels", "nan")}
+           if name not in Devices.__annotations__ and name not in ("depths", *MISSING_OPTIONS)}
     if isinstance(own.get("saturation"), str):
         if own["saturation"] != "auto":
             raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{own['saturation']}'")

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._argument_types import check_types
 from ._arrays import result_type
 from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Triple, product, triple
 from ._deskew import ScanKeywords, core_options, take_pixels
-from ._errors import InvalidArgument
 from ._image import Image
-from ._operation import BlockResult, Operation, plain_values
+from ._operation import BlockResult, Operation, check_options, plain_values
 from ._optics import length_um, voxel_um
 from ._zarr_target import TargetFacts
 
@@ -33,10 +31,7 @@ class Deskewing(Operation):
     def __init__(self, image: Image, *, dtype: Any = None, angle: Any = None, step: Any = None,
                  pixel: Any = None, **options: Any) -> None:
         _core.check_scan_is_given(angle is not None, step is not None)
-        unknown = options.keys() - ScanKeywords.__annotations__.keys()
-        if unknown:
-            raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
-        check_types(options, ScanKeywords)
+        check_options(options, ScanKeywords)
         if options.get("output_spacing") is not None:
             options["output_spacing"] = list(voxel_um("output_spacing", options["output_spacing"]))
         made = core_options(angle, step, options)

@@ -54,6 +54,15 @@ class Cancelled(Error, RuntimeError):
     """The work was stopped."""
 
 
+def option(name: str, value: str | None = None) -> str:
+    """Returns an option, with its value, as messages name it: ``resume=True``, or ``--resume`` in the command."""
+    text = str(_core.option_name(name))
+    is_flag = text.startswith("--")
+    if value is None or is_flag and value == "True":
+        return text
+    return f"{text} {value}" if is_flag else f"{text}={value if value in ('True', '…') else repr(value)}"
+
+
 def optional_module(name: str, sentence: str) -> Any:
     """Imports a module of a package that may be missing; `sentence` then is the error."""
     try:

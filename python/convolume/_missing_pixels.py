@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pixels that a deconvolution leaves out (without data, hot, or of a mask) or takes as bounds (saturated)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,7 @@ from ._arrays import readable
 from ._errors import InvalidArgument
 from ._options import triple_of
 
-
-def _is_auto(option: Any) -> bool:
-    return isinstance(option, str) and option == "auto"
+MISSING_OPTIONS: tuple[str, ...] = tuple(one["keyword"] for one in _core.describe_options("MissingPixelOptions"))
 
 
 def mask_of(given: Any, image_shape: tuple[int, ...]) -> np.ndarray | None:
@@ -40,27 +38,25 @@ def weights_of(given: Any, image_shape: tuple[int, ...], mask: np.ndarray | None
     return weights if mask is None else np.where(mask != 0, weights, np.float32(0))
 
 
-def find_missing(image: np.ndarray, psf: np.ndarray, options: Mapping[str, Any],
-                 mask: np.ndarray | None, camera_maximum: float | None) -> _core.MissingPixels | None:
-    """Returns the pixels of an image that are left out, or saturated; None of a complex image.
+def mark_missing(image: np.ndarray, psfs: Sequence[np.ndarray], options: Mapping[str, Any],
+                 mask: np.ndarray | None,
+                 camera_maximum: float | None) -> tuple[np.ndarray, _core.MissingPixels | None]:
+    """Returns an image with its missing pixels marked, and what is missing or saturated; None of a complex image.
 
     `camera_maximum` is the largest value of the camera, if it is known.
     """
-    method, no_data = options.get("method", "rl"), options.get("no_data", "auto")
-    hot_pixels = options.get("hot_pixels", "auto")
-    compares_all = not _core.has_likelihood(method)
+    method = options.get("method", "rl")
     if mask is not None:
         _core.require_option(method, "mask")
-    nan = options.get("nan", "error")
-    if nan not in ("error", "missing"):
-        raise InvalidArgument(f"nan is 'error' or 'missing', not {nan!r}")
-    if hot_pixels not in ("auto", "off") or isinstance(no_data, str) and no_data not in ("auto", "off"):
-        raise InvalidArgument("no_data is a number, 'auto' or 'off', and hot_pixels is 'auto' or 'off'")
+    search = _core.MissingPixelOptions(**{name: options[name] for name in MISSING_OPTIONS if name in options})
+    search.find_saturated = isinstance(options.get("saturation", "auto"), str)
+    search.camera_maximum = camera_maximum
     if image.dtype.kind == "c":  # which the plan refuses
-        return None
-    return _core.find_missing_pixels(image, psf.reshape(triple_of(psf.shape)),
-                                        _is_auto(no_data) and not compares_all,
-                                        None if isinstance(no_data, str) else float(no_data),
-                                        _is_auto(hot_pixels) and not compares_all,
-                                        _is_auto(options.get("saturation", "auto")), nan == "missing", mask,
-                                        camera_maximum, options.get("workers"))
+        return image, None
+    missing = _core.find_missing_pixels(image, [psf.reshape(triple_of(psf.shape)) for psf in psfs], method, search,
+                                        mask, options.get("workers"))
+    if missing.count > 0:
+        marked = np.empty(image.shape, np.float32)
+        missing.mark(image, marked)
+        image = marked
+    return image, missing

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
-from ._errors import BadData, InvalidArgument
+from ._errors import BadData, InvalidArgument, option
 
 AXES = "TCZYX"
 _SECONDS = {"nanosecond": 1e-9, "ns": 1e-9, "microsecond": 1e-6, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6,
@@ -185,7 +185,7 @@ def _axes(image: Mapping[str, Any], ome: Mapping[str, Any], given: str, where: s
         if given:
             return given, [None] * len(given)
         if version not in _AXES_OF_VERSION:
-            notes.append("the image names no axes: t, c, z, y, x are assumed; axes=… (--axes) decides")
+            notes.append(f"the image names no axes: t, c, z, y, x are assumed; {option('axes', '…')} decides")
         return "TCZYX", [None] * 5
     units = [None if isinstance(entry, str) or not entry.get("unit") else str(entry["unit"]) for entry in entries]
     if given:
@@ -197,18 +197,19 @@ def _axes(image: Mapping[str, Any], ome: Mapping[str, Any], given: str, where: s
         letter = _NAMES.get(name.lower()) or _LETTER_OF_TYPE.get(str(kind), "")
         if not letter or letter in letters:
             raise BadData(f"{where}: the axis '{name}' is none of t, c, z, y, x, or a second one of its kind; say what "
-                          "the axes mean by axes=… (--axes), such as TCZYX")
+                          f"the axes mean by {option('axes', '…')}, such as TCZYX")
         if name.lower() not in _NAMES:
-            notes.append(f"the axis '{name}' of type {kind} is read as {letter.lower()}; axes=… (--axes) decides")
+            notes.append(f"the axis '{name}' of type {kind} is read as {letter.lower()}; "
+                         f"{option('axes', '…')} decides")
         elif kind is not None and kind != _TYPES[letter]:
-            notes.append(f"the axis '{name}' is of type {kind} and is read as {letter.lower()}; axes=… (--axes) "
-                         "decides")
+            notes.append(f"the axis '{name}' is of type {kind} and is read as {letter.lower()}; "
+                         f"{option('axes', '…')} decides")
         elif kind is None and not isinstance(entry, str):
             untyped.append(name)
         letters += letter
     if untyped:
-        notes.append(f"the axes {', '.join(untyped)} have no type and are taken by their names; axes=… (--axes) "
-                     "decides")
+        notes.append(f"the axes {', '.join(untyped)} have no type and are taken by their names; "
+                     f"{option('axes', '…')} decides")
     return letters, units
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ._argument_types import check_types
 from ._block_samples import BlockSamples, read_block
 from ._blocks import Block, Halo, Triple, product
+from ._errors import InvalidArgument, option
 from ._image import Image
 from ._zarr_target import TargetFacts
 
@@ -40,7 +42,7 @@ class Operation:
     cval: float
     """Value outside the image, for the boundary "constant"."""
     nan: str
-    """Handling of NaN and infinities in the image, one of NAN_POLICIES."""
+    """Handling of NaN and infinities in the image, a policy of the library."""
     dtype: np.dtype[Any]
     """Type of the results."""
     voxel_bytes: float
@@ -102,6 +104,14 @@ class Operation:
         """Returns the results of a block that was read with its halo. They may be in memory that this thread's next
         call uses again."""
         raise NotImplementedError
+
+
+def check_options(options: Mapping[str, Any], keywords: Any) -> None:
+    """Refuses options that are not among the keywords of a TypedDict, or have another type."""
+    unknown = options.keys() - keywords.__annotations__.keys()
+    if unknown:
+        raise InvalidArgument(f"the operation has no option {option(min(unknown))}")
+    check_types(options, keywords)
 
 
 def hash_of(array: np.ndarray) -> str:

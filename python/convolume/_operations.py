@@ -6,22 +6,20 @@ import inspect
 import math
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
-from ._argument_types import check_types
 from ._arrays import clamped_to, is_double, readable, result_type
-from ._block_samples import NAN_POLICIES, BlockSamples
+from ._block_samples import BlockSamples
 from ._blocks import Halo, Triple, symmetric_halo
 from ._convolver import Convolver
 from ._deconvolve import Deconvolver
 from ._deconvolve_options import DeconvolverKeywords
-from ._errors import BadData, InvalidArgument, without_warnings
-from ._operation import BlockResult, Operation, PlanCache, hash_of, plain_values
-from ._options import ImageNan, Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
-from ._problem import natural_type
+from ._errors import BadData, InvalidArgument, option, without_warnings
+from ._operation import BlockResult, Operation, PlanCache, check_options, hash_of, plain_values
+from ._options import Origin, boundary_name, defaults_of, refuse_unused_cval, whole_numbers, with_keywords
 
 _NOT_IN_BLOCKS = ("rlgc",)
 """Methods of deconvolution that end by themselves, at different iterations in each block."""
@@ -29,7 +27,6 @@ _NOT_IN_BLOCKS = ("rlgc",)
 _NOT_SEARCHED: Mapping[str, Any] = {"no_data": "off", "hot_pixels": "off", "saturation": None}
 """Options of deconvolution that would find other pixels in neighboring blocks, and their values in blocks."""
 
-_READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
 
 
 def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
@@ -45,8 +42,8 @@ def options_in_blocks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns options of a deconvolution of blocks, which do not depend on what a block shows."""
     for name in _NOT_SEARCHED.keys() & options.keys():
         if options[name] == "auto":
-            raise InvalidArgument(f"neighboring blocks could find other pixels by {name}='auto': leave it out, or "
-                                  "give a value")
+            raise InvalidArgument(f"neighboring blocks could find other pixels by {option(name, 'auto')}: leave it "
+                                  "out, or give a value")
     return {"acceleration": "none", **_NOT_SEARCHED, **options}
 
 
@@ -97,12 +94,12 @@ class Convolution(Operation):
         self.image_type = readable(np.empty(0, image_type), "the image").dtype
         double = is_double(self.image_type, self.kernel.dtype)
         complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
-        natural = natural_type("float64" if double else "float32", complex_data)
+        natural = _core.sample_type("float64" if double else "float32", complex_data)
         self.dtype = result_type(options.get("dtype"), natural.name)
-        self.nan = _checked_policy(nan, self.name, get_args(ImageNan))
+        self.nan = nan
         self.options: dict[str, Any] = {"normalize": options.get("normalize"), "nan": nan}
         self.origin = origin if isinstance(origin, str) else whole_numbers(origin, "origin")
-        center = _center(self.kernel, origin)
+        center = _center(self.kernel, origin, nan)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
         self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
         self._plans = PlanCache()
@@ -134,10 +131,8 @@ class Convolution(Operation):
         try:
             done = convolver._core.execute(samples.values, result)
         except BadData:
-            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
-            if nonfinite_error is None:
-                raise
-            raise nonfinite_error from None
+            samples.refuse_nonfinite()
+            raise
         # The library's own count includes the halo.
         nonfinite = samples.count_nonfinite_inside() if done.nonfinite_inputs else 0
         return BlockResult(result, done.clamped_low, done.clamped_high, nonfinite)
@@ -150,18 +145,12 @@ def _checked_cval(cval: float, boundary: str | None) -> float:
     return float(cval)
 
 
-def _checked_policy(nan: str, operation: str, policies: Sequence[str] = NAN_POLICIES) -> str:
-    if nan not in policies:
-        raise InvalidArgument(f"nan='{nan}' is not offered by {operation}: choose {', '.join(policies)}")
-    return nan
-
-
-def _center(kernel: np.ndarray, origin: Origin) -> Triple:
+def _center(kernel: np.ndarray, origin: Origin, nan: str) -> Triple:
     if origin == "corner":
         raise InvalidArgument("the origin 'corner' is not known for blocks: choose middle, scipy, peak, or give its "
                               "index")
     index = origin if isinstance(origin, str) else [0] * (3 - len(origin)) + list(origin)
-    found = _core.center_index(_core.Options(origin=index), kernel)
+    found = _core.center_index(_core.Options(origin=index, nan=nan), kernel)
     return found[0], found[1], found[2]
 
 
@@ -179,18 +168,16 @@ class Deconvolution(Operation):
     def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, nan: str = "error", dtype: Any = None,
                  **options: Any) -> None:
         self.psf = _three_dimensional(psf, "the PSF")
-        self.nan = _checked_policy(nan, self.name, ("error", "zero"))
+        _core.check_nan_policy(nan, ("error", "zero"))
+        self.nan = nan
         self.dtype = result_type(dtype, "float32")
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
         if options.get("background") == "smooth":
             raise InvalidArgument("a background that varies is found in the whole image, and not in blocks: give a "
-                                  "number, or take background='auto'")
+                                  f"number, or take {option('background', 'auto')}")
         self.options = {"background": "auto", "offset": "auto", **options_in_blocks(options)}
-        unknown = options.keys() - DeconvolverKeywords.__annotations__.keys()
-        if unknown:
-            raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
-        check_types(self.options, DeconvolverKeywords)
+        check_options(self.options, DeconvolverKeywords)
         if self.options.get("method") in _NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
@@ -291,11 +278,10 @@ class Deconvolution(Operation):
                 deconvolver(samples.values, out=estimate, start=start)
             return estimate, False
         except BadData:
-            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
-            if nonfinite_error is None:
-                raise
             if self.nan == "error":
-                raise nonfinite_error from None
+                samples.refuse_nonfinite()
+            if samples.nonfinite_error() is None:
+                raise
         with without_warnings():
             deconvolver(samples.with_zeros().values, out=estimate, start=start)
         return estimate, True
@@ -333,7 +319,8 @@ class Function(Operation):
         self.halo = symmetric_halo(halo)
         self.boundary: str | None = boundary_name(options.get("boundary", "nearest"))
         self.cval = _checked_cval(options.get("cval", 0.0), self.boundary)
-        self.nan = _checked_policy(options.get("nan", "propagate"), self.name)
+        self.nan = options.get("nan", "propagate")
+        _core.check_nan_policy(self.nan, ("error", "zero", "propagate"))
         natural = "float32" if image_type.kind in "iub" else np.dtype(image_type).name
         self.dtype = result_type(options.get("dtype"), natural)
 
@@ -354,19 +341,16 @@ class Function(Operation):
     def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0
         if self.nan != "propagate" and samples.may_hold_nonfinite():
-            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
-            if nonfinite_error is not None and self.nan == "error":
-                raise nonfinite_error
-            if nonfinite_error is not None:
+            if self.nan == "error":
+                samples.refuse_nonfinite()
+            elif samples.nonfinite_error() is not None:
                 nonfinite = samples.count_nonfinite_inside()
                 samples = samples.with_zeros()
         try:
             result = np.asarray(self.function(samples.values, **self._told_of(samples)))
         except BadData:  # raised by a function of this package, which cannot name the place in the image
-            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
-            if nonfinite_error is None:
-                raise
-            raise nonfinite_error from None
+            samples.refuse_nonfinite()
+            raise
         extents = tuple(one.stop - one.start for one in samples.inside)
         if result.shape == samples.values.shape:
             result = result[samples.inside]

@@ -132,7 +132,7 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
 
 def _channel_number(image: Image, channel: int | str) -> int:
     number, notes = _core.find_channel("channel", str(channel), image._metadata)
-    for note in notes:
+    for note in notes if isinstance(channel, str) else ():  # a number is no name
         warn(note)
     return int(number)
 
@@ -240,7 +240,8 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
     for name, value in required.items():
         if value is None:
             kind = WrongType if like is None else InvalidArgument
-            raise kind(f"{name} is missing: give it, or an image whose metadata has it, by like=…")
+            raise kind(f"{name} is missing: give it, or an image whose metadata has it, by like=…" if like is None
+                       else f"{name} is missing, also in the metadata of the image: give it")
     made = psf_options(required["na"], required["wavelength"], required["spacing"], all_options.get("shape", "auto"),
                        all_options, PsfKeywords, None if like is None else like._metadata.shape)
     with progress_bar(options.get("progress")) as report:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types, shown
-from ._errors import InvalidArgument, WrongType
+from ._errors import InvalidArgument, WrongType, option
 
 Mode = Literal["full", "same", "valid"]
 Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
@@ -25,11 +25,6 @@ Precision = Literal["float32", "float64"]
 # Words of other libraries for boundaries, with those of this library.
 _BOUNDARIES: dict[str, str] = _core.boundary_aliases()
 
-# Words of other libraries, and of the command, for keywords.
-_OTHERS_NAMES = {"num_iter": "iterations", "niter": "iterations", "n_iter": "iterations", "threads": "workers",
-                 "n_jobs": "workers", "voxel": "spacing", "voxel_size": "spacing", "pixel_size": "spacing",
-                 "bg": "background", "output_type": "dtype", "max_host_bytes": "max_host_mem",
-                 "max_gpu_bytes": "max_gpu_mem", "center": "origin", "emission": "wavelength"}
 _MOST_DIMENSIONS = 64  # as NumPy's arrays have at most
 # Keywords at the end of signatures
 _LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "fft", "progress")
@@ -69,7 +64,7 @@ def with_keywords(keywords: Any, defaults: Mapping[str, Any],
         def checked(*arguments: Any, **options: Any) -> Any:
             if not known.issuperset(options):
                 name = next(name for name in options if name not in known)
-                close = [_OTHERS_NAMES.get(name, ""), *difflib.get_close_matches(name, sorted(known), 1)]
+                close = [*_core.keywords_meant_by(name), *difflib.get_close_matches(name, sorted(known), 1)]
                 hint = next((f"; did you mean '{one}'?" for one in close if one in known), "")
                 raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{name}'{hint}")
             return function(*arguments, **options)
@@ -88,7 +83,8 @@ def boundary_name(boundary: str) -> str:
 def refuse_unused_cval(cval: float, boundary: str | None) -> None:
     """Refuses a value outside the image that a boundary does not use."""
     if cval != 0 and boundary != "constant":
-        raise InvalidArgument(f"cval is for boundary='constant', and the boundary is '{boundary}': leave it out")
+        raise InvalidArgument(f"{option('cval')} is for {option('boundary', 'constant')}, and the boundary is "
+                              f"'{boundary}': leave it out")
 
 
 # NumPy's words for boundaries.

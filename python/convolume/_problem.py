@@ -115,11 +115,8 @@ def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> lis
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
 
 
-@functools.cache
-def natural_type(precision: Precision, is_complex: bool) -> np.dtype[Any]:
-    """Returns the type of results that nothing else says."""
-    types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
-    return np.dtype(types[precision][is_complex])
+natural_type = functools.cache(_core.sample_type)
+"""Returns the type of results of a precision that are real or complex."""
 
 
 class Problem:

@@ -19,7 +19,7 @@ from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
 from ._deconvolve_options import DeconvolverKeywords
 from ._deskew import ScanKeywords
-from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, warn
+from ._errors import CannotCreate, InvalidArgument, OutputExists, WrongType, errors_name, option, warn
 from ._files import Path
 from ._image import Image
 from ._local_engine import run_local
@@ -247,8 +247,8 @@ def run_process(source: Path | Image | Sequence[Any], target: Path, settings: Ma
         if begun is not None:
             refuse_difference(begun["request"], request.request, str(location))
             if not run.get("resume") and block_range is None:
-                raise OutputExists(f"{location} was begun by an earlier run: go on with resume=True (--resume), or "
-                                   "replace it by overwrite=True (--overwrite)")
+                raise OutputExists(f"{location} was begun by an earlier run: go on with {option('resume', 'True')}, or "
+                                   f"replace it by {option('overwrite', 'True')}")
         replaced = None if begun is not None else refuse_existing(location, settings["zarr_format"], overwrite)
         if replaced is not None and block_range is not None:
             raise InvalidArgument("a block range goes on with a target or begins one: it does not overwrite")
@@ -351,7 +351,7 @@ def _run(request: CheckedRequest, documents: Documents, writer: Writer, client: 
         report.seconds = time.perf_counter() - begin
         if of_level.failed:
             raise BlocksFailed(f"{of_level.failed} of {len(numbers)} blocks failed, the others are complete; go on "
-                               f"with resume=True (--resume). The first: {of_level.failures[0]}")
+                               f"with {option('resume', 'True')}. The first: {of_level.failures[0]}")
     if share is None:
         target.finish()
         report.finished = True

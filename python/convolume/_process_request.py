@@ -14,7 +14,7 @@ from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
 from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
 from ._deskew_blocks import Deskewing
-from ._errors import InvalidArgument, WrongType
+from ._errors import InvalidArgument, WrongType, option
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
 from ._image import Image
@@ -87,7 +87,7 @@ def _operation_of(settings: Mapping[str, Any], image: Image, sources: list[Sourc
 def _refuse(settings: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if settings[name] is not None:
-            raise InvalidArgument(f"{settings['op']} takes no {name}: leave it out")
+            raise InvalidArgument(f"{settings['op']} takes no {option(name)}: leave it out")
 
 
 def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> Operation:
@@ -96,7 +96,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         raise WrongType(f"op is {shown(op)}: choose {_OPERATIONS}, or give a function")
     if op in ("convolve", "deconvolve"):
         if kernel is None:
-            raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
+            raise InvalidArgument(f"{op} needs a kernel: {option('kernel', '…')}")
         if isinstance(kernel, (str, os.PathLike)):
             kernel = open_image(kernel)
         origin = options.get("origin", "middle")
@@ -125,7 +125,7 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
             raise
         named = re.search(r"argument '([^']*)'", str(error))
         name = named.group(1) if named else str(error)
-        raise InvalidArgument(f"the operation has no option '{name}'") from None
+        raise InvalidArgument(f"the operation has no option {option(name)}") from None
     raise InvalidArgument(f"there is no operation '{op}': choose {_OPERATIONS}, or give a function")
 
 
@@ -250,7 +250,7 @@ def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: An
         if b % c and b < n:
             if not may_set_chunks:
                 raise InvalidArgument(f"a block of {given} is not made of whole chunks of {target.chunks}: give "
-                                      "multiples of them, or leave out the chunks (--chunks)")
+                                      "multiples of them, or leave out {option('chunks')}")
             c = _divisor_near(b, c)
         chunks.append(c)
         shards.append(s if (b % s == 0 and s % c == 0) or b >= n else c)

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._argument_types import check_types
 from ._arrays import clamped_to, readable, result_type
 from ._block_samples import BlockSamples, Inside, brightest_box, read_box
 from ._block_worker import Source
 from ._blocks import Block, Triple, product, symmetric_halo, triple
-from ._errors import InvalidArgument, without_warnings
+from ._errors import InvalidArgument, option, without_warnings
 from ._image import Image
-from ._operation import BlockResult, Operation, PlanCache, hash_of, plain_values
+from ._operation import BlockResult, Operation, PlanCache, check_options, hash_of, plain_values
 from ._operations import options_in_blocks, options_of_a_sample, weights_to_find
 from ._psf import prepared_kernel
 from ._view_deconvolver import ViewDeconvolver, ViewKeywords
-from ._views import PartOfView, View, listed, matrix_of
+from ._views import PartOfView, View, border_of, listed, matrix_of, weights_of_view
 from ._zarr_target import TargetFacts
 
 _LEVELS = ("background", "offset", "gain")
@@ -66,10 +65,7 @@ class Fusion(Operation):
                                   "same")
         self._extents = [triple(one.shape, "an image") for one in metadata]
         self._shape = self._extents[0] if shape is None else triple(shape, "the result")
-        unknown = options.keys() - ViewKeywords.__annotations__.keys()
-        if unknown:
-            raise InvalidArgument(f"the operation has no option '{min(unknown)}'")
-        check_types(options, ViewKeywords)
+        check_options(options, ViewKeywords)
         self.options = options_in_blocks(options)
         if self.options.get("spacing") is not None:
             self.options["spacing"] = [None if one is None else float(one) for one in self.options["spacing"]]
@@ -77,7 +73,9 @@ class Fusion(Operation):
             self.options["spacing"] = list(metadata[0].spacing)
         self._views = [_with_voxels_of(view, self.options.get("spacing")) for view in self._views]
         self._maps = [_checked_map(view) for view in self._views]
-        self._masks = [_checked_mask(view, extents) for view, extents in zip(self._views, self._extents)]
+        self._masks = [weights_of_view(view, extents) for view, extents in zip(self._views, self._extents)]
+        self._ramps = [[np.asarray(_core.border_factors(extent, border_of(view)), np.float32) for extent in extents]
+                       for view, extents in zip(self._views, self._extents)]
         # A block at a border, or under a mask, may have small weights alone, which count less than a penalty.
         # The library refuses weights that are not finite.
         self._full_weight = max(1.0 if one is None else float(np.max(one[np.isfinite(one)], initial=0))
@@ -254,10 +252,9 @@ class Fusion(Operation):
     def _fused(self, samples: ViewSamples, options: Mapping[str, Any]) -> tuple[ViewDeconvolver, np.ndarray]:
         """Returns the deconvolver of the views that show a box of the result, and its estimate."""
         for number, part in samples.parts:
-            error = part.nonfinite_error(
-                f"this is view {number + 1}; leave such pixels out by nan='missing', or repair it")
-            if error is not None and options.get("nan", "error") == "error":
-                raise error
+            if options.get("nan", "error") == "error":
+                part.refuse_nonfinite(
+                    f"this is view {number + 1}; leave such pixels out by {option('nan', 'missing')}, or repair it")
         first = np.array([one[0] for one in samples.places])
         extents = [len(one) for one in samples.places]
         views = [self._view_of(number, part, first) for number, part in samples.parts]
@@ -280,9 +277,7 @@ class Fusion(Operation):
         whole = self._masks[number]
         mask = None if whole is None else np.asarray(whole[box], np.float32)
         if view.border:
-            ramps = (np.asarray(_core.border_factors(extent, view.border), np.float32)[one]
-                     for extent, one in zip(self._extents[number], box))
-            z, y, x = np.ix_(*ramps)
+            z, y, x = np.ix_(*(ramp[one] for ramp, one in zip(self._ramps[number], box)))
             mask = z * y * x if mask is None else z * y * x * mask
         positions = None if view.positions is None else np.asarray(view.positions, np.float64) - begin
         known: dict[str, Any] = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
@@ -324,14 +319,6 @@ def _checked_map(view: View) -> tuple[np.ndarray, np.ndarray]:
     if not np.isfinite(matrix).all() or not np.isfinite(offset).all() or np.linalg.matrix_rank(matrix) < 3:
         raise InvalidArgument("the transform of a view has no inverse, or is not finite: correct it")
     return matrix, offset
-
-
-def _checked_mask(view: View, extents: Triple) -> np.ndarray | None:
-    mask = None if view.mask is None else readable(view.mask, "the mask of a view")
-    if mask is not None and mask.shape != extents:
-        raise InvalidArgument(f"the mask of a view has the shape {mask.shape} and its image {extents}: both must be "
-                              "equal")
-    return mask
 
 
 def _checked(view: Any) -> View:

@@ -21,7 +21,7 @@ from ._deconvolve_options import (
 from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
 from ._iteration import Accepted, Callback, core_callback, refused_acceptance
-from ._missing_pixels import find_missing, mask_of
+from ._missing_pixels import mark_missing, mask_of
 from ._options import triple_of, with_keywords
 from ._run import Progress, Resources, engines, log_plan, progress_bar
 from ._views import View, core_view, listed, shapes_of
@@ -234,15 +234,8 @@ class ViewDeconvolver:
         """Returns an image with its missing pixels marked, what is missing, and its saturation."""
         psf = readable(view.psf if view.positions is None else view.psf[0], "the PSF of a view")
         maximum = given._metadata.camera_maximum if isinstance(given, Image) else None
-        mask = mask_of(view.mask, image.shape)
-        missing = find_missing(image, psf, self._arguments, mask, maximum)
-        if missing is None:
-            return image, [], None
-        if missing.count == 0:
-            return image, [], missing.saturation
-        marked = np.empty(image.shape, np.float32)
-        missing.mark(image, marked)
-        return marked, missing.findings, missing.saturation
+        image, missing = mark_missing(image, [psf], self._arguments, mask_of(view.mask, image.shape), maximum)
+        return (image, [], None) if missing is None else (image, missing.findings, missing.saturation)
 
     def _finish(self, facts: list[dict[str, Any]], findings: list[list[str]], dtype: np.dtype[Any]) -> None:
         reports = [one.pop("of_library") for one in facts if "of_library" in one]

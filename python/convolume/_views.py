@@ -103,6 +103,23 @@ def matrix_of(transform: Any, dimensions: int) -> tuple[list[list[float]], list[
     return whole[:3, :3].tolist(), whole[:3, 3].tolist()
 
 
+def weights_of_view(view: View, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Returns the mask of a view, whose image has this shape."""
+    if view.mask is None:
+        return None
+    mask = readable(view.mask, "the mask of a view")
+    _core.check_real(mask.dtype, "the mask of a view")
+    if mask.shape != shape:
+        raise InvalidArgument(f"the mask of a view has the shape {mask.shape} and its image {shape}: both must be "
+                              "equal")
+    return mask
+
+
+def border_of(view: View) -> int:
+    """Returns the border of a view within the library's range of numbers; it refuses those below 0."""
+    return max(-_WIDEST, min(whole_numbers([view.border], "border")[0], _WIDEST))
+
+
 def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[float | None] | None) -> _core.View:
     """Returns a view of the library."""
     if not isinstance(view, View):
@@ -137,18 +154,15 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
         if numbers.shape != (dimensions,):
             raise InvalidArgument(f"the position of a view's PSF is {shown(place)}: give {dimensions} numbers")
         positions.append([0.0] * (3 - dimensions) + numbers.tolist())
-    mask = None if view.mask is None else np.ascontiguousarray(readable(view.mask, "the mask of a view"), np.float32)
-    if mask is not None and mask.shape != shape:
-        raise InvalidArgument(f"the mask of a view has the shape {mask.shape} and its image {shape}: both must be "
-                              "equal")
+    mask = weights_of_view(view, shape)
     made = _core.View(triple_of(shape), psfs, centers, positions, *matrix_of(view.transform, dimensions),
-                      None if mask is None else mask.reshape(triple_of(shape)))
+                      None if mask is None else np.ascontiguousarray(mask, np.float32).reshape(triple_of(shape)))
     made.edges = boundary_name(edges)
     background, offset = (None if isinstance(one, str) and one == "auto" else _number(one, name)
                           for one, name in ((view.background, "background"), (view.offset, "offset")))
     gain = None if view.gain is None else _number(view.gain, "gain")
     made.set_levels(background, offset, gain, _number(view.light, "light"),
-                    max(-1, min(whole_numbers([view.border], "border")[0], _WIDEST)),
+                    border_of(view),
                     view.full_weight if isinstance(view, PartOfView) else 0.0)
     return made
 

@@ -9,7 +9,7 @@ import numpy as np
 from . import _core
 from ._arrays import readable
 from ._blocks import Triple
-from ._errors import BadData, InputNotFound, InvalidArgument
+from ._errors import BadData, InputNotFound, InvalidArgument, option
 from ._ome_metadata import AXES, Level, Multiscale, multiscale_of, no_image_sentence
 from ._zarr_nodes import MANIFEST, Node, node_at
 from ._zarr_store import Documents, Location, ZarrArray
@@ -124,7 +124,7 @@ def open_zarr(path: str, axes: str = "", image: int | str | None = None, level: 
                       f"{len(described.axes)} axes")
     if not {"Y", "X"} <= set(described.axes) and not axes:
         raise BadData(f"{array.location} has the axes {described.axes}: an image has y and x; say what the axes mean "
-                      "by axes=… (--axes)")
+                      f"by {option('axes', '…')}")
     return ZarrReader(array, described, chosen, node.document)
 
 
@@ -154,8 +154,8 @@ def _without_metadata(array: ZarrArray, node: Node, axes: str) -> tuple[Multisca
     elif 2 <= dimensions <= 5:
         axes = AXES[5 - dimensions:]
         if dimensions > 2:
-            notes.append(f"the array does not name its axes: {', '.join(axes.lower())} are assumed; axes=… (--axes) "
-                         "decides")
+            notes.append(f"the array does not name its axes: {', '.join(axes.lower())} are assumed; "
+                         f"{option('axes', '…')} decides")
     else:
         raise BadData(f"{array.location} has {dimensions} dimensions: an image has 2 to 5")
     level = Level("", [1.0] * dimensions, [0.0] * dimensions, has_scale=False)

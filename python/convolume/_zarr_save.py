@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._block_samples import read_box
 from ._blocks import Block
-from ._errors import CannotCreate, InvalidArgument, OutputExists
+from ._errors import CannotCreate, InvalidArgument, OutputExists, option
 from ._ome_metadata import ome_of
 from ._zarr_nodes import MANIFEST, Node, levels_of, node_at
 from ._zarr_store import Documents, Location
@@ -31,7 +31,7 @@ def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> No
             raise OutputExists(f"{location} exists and is no Zarr group: choose another name")
         return None
     if not overwrite:
-        raise OutputExists(f"{location} exists: choose another name, or replace it by overwrite=True (--overwrite)")
+        raise OutputExists(f"{location} exists: choose another name, or replace it by {option('overwrite', 'True')}")
     if node.is_array or "plate" in ome_of(node.attributes) or "well" in ome_of(node.attributes):
         raise OutputExists(f"{location} is {'an array' if node.is_array else 'a plate'}, not an image: it is not "
                            "replaced; choose another name")

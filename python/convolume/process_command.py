@@ -151,9 +151,20 @@ def print_warning(sentence: str) -> None:
 
 
 @contextmanager
+def flags_in_messages() -> Generator[None]:
+    """Names options in messages as the command does, within a context."""
+    _core.name_options_as_command(True)
+    try:
+        yield
+    finally:
+        _core.name_options_as_command(False)
+
+
+@contextmanager
 def warnings_of_the_command() -> Generator[None]:
-    """Prints each warning of this package as one line, as all commands do, within a context."""
-    with warnings.catch_warnings():
+    """Prints each warning of this package as one line, as all commands do, within a context. Messages name options as
+    the command does."""
+    with flags_in_messages(), warnings.catch_warnings():
         others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], filename: str, lineno: int,

@@ -23,7 +23,7 @@ from ._zarr_reader import ZarrReader, open_zarr
 from ._zarr_save import ZarrWriter
 from ._zarr_store import Location
 from ._zarr_target import Layout, TargetFacts, omero_entries
-from .process_command import ends_as_by_control_c, report_error
+from .process_command import ends_as_by_control_c, flags_in_messages, report_error
 
 _OWN = "ome_zarr"
 """Name of the text in the metadata that has what only OME-Zarr stores."""
@@ -94,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; nothing was written")
     sys.stdout.flush()
-    return _core.run_command(words)
+    with flags_in_messages():
+        return int(_core.run_command(words))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,10 @@ def test_stacks_that_are_refused(stack):
             convolume.psf_from_beads(arguments[0], shape=arguments[1])
     with pytest.raises(ValueError, match="saturation"):
         convolume.psf_from_beads(stack, shape=(5, 5, 5), saturation="never")
+    holed = stack.astype(np.float32)
+    holed[2, 3, 1] = np.nan
+    with pytest.raises(convolume.BadData, match="the stack of beads holds nan at z,y,x 2,3,1: repair it"):
+        convolume.psf_from_beads(holed, shape=(5, 5, 5))
 
 
 def born_wolf(shape, spacing, na, index, wavelength):

@@ -174,7 +174,7 @@ def test_images_without_axes(tmp_path):
     zarr.create_array(tmp_path / "array", data=VALUES)
     image = noted(tmp_path / "array")
     assert image.axes == "ZYX" and image.notes == [
-        "the array does not name its axes: z, y, x are assumed; axes=… (--axes) decides"]
+        "the array does not name its axes: z, y, x are assumed; axes=… decides"]
     with silence():
         assert convolume.open(tmp_path / "array", axes="TYX").axes == "TYX"
 

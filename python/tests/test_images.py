@@ -227,7 +227,10 @@ def test_modules_of_drop_ins_are_attributes():
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("num_iter", "iterations"), ("iteration", "iterations"),
-                                              ("threads", "workers"), ("backgrund", "background")])
+                                              ("threads", "workers"), ("backgrund", "background"),
+                                              ("n_jobs", "workers"), ("voxel_size", "spacing"), ("bg", "background"),
+                                              ("pixel_size", "spacing"), ("output_type", "dtype"),
+                                              ("max_host_bytes", "max_host_mem"), ("center", "origin")])
 def test_other_names_of_keywords(typed, meant):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{typed}'; did you mean '{meant}'"):
         convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), **{typed: 3})

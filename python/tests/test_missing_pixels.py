@@ -127,7 +127,8 @@ def test_resampled_noise_is_no_gain(recorded):
 
 
 @pytest.mark.parametrize(("options", "run", "match"), [
-    ({"no_data": "none"}, {}, "no_data is a number"), ({"nan": "zero"}, {}, "nan is 'error' or 'missing'"),
+    ({"no_data": "none"}, {}, "no_data is a number, 'auto' or 'off', not"),
+    ({"nan": "zero"}, {}, "nan is error or missing, not"),
     ({"saturation": "off"}, {}, "saturation is a number"),
     ({"hot_pixels": True}, {}, "hot_pixels is"),
     ({}, {"mask": np.ones((2, 2))}, "the mask has the shape"),

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -108,6 +109,18 @@ def test_psf_like_an_image_is_that_of_the_command(microscope_image, options, wor
     np.testing.assert_array_equal(np.asarray(psf), np.asarray(written))
 
 
+def test_the_number_of_a_channel_is_not_the_name_of_another(microscope_image, tmp_path):
+    image = convolume.open(microscope_image)
+    named = tmp_path / "named.ome.tif"
+    convolume.save(named, np.asarray(image), axes="CZYX", channel_names=["1", "0"], spacing=(0.3, 0.15, 0.15))
+    options = {"like": named, "na": 0.8, "ni": 1.0, "wavelength": 0.52}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convolume.make_psf(channel=1, modality="widefield", **options)
+    with pytest.warns(convolume.ConvolumeWarning, match="is the channel of that number"):
+        convolume.make_psf(channel="1", modality="widefield", **options)
+
+
 def test_psf_like_an_image_needs_its_metadata(microscope_image):
     image = convolume.Image.of_array(np.zeros((4, 12, 12), np.uint16), spacing=(0.3, 0.15, 0.15))
     assert convolume.make_psf(like=image, na=0.8, ni=1.0, wavelength="520nm").shape[0] == 7
@@ -115,6 +128,8 @@ def test_psf_like_an_image_needs_its_metadata(microscope_image):
         convolume.make_psf(like=image)
     with pytest.raises(ValueError, match="spacing"):
         convolume.make_psf(like=convolume.Image.of_array(np.zeros((4, 12, 12))), na=0.8, wavelength=0.52)
+    with pytest.raises(ValueError, match="^wavelength is missing, also in the metadata of the image: give it$"):
+        convolume.make_psf(like=image, na=0.8)
     with pytest.raises(ValueError, match="open"):
         convolume.make_psf(like=np.zeros((4, 12, 12)))
     with pytest.raises(ValueError, match="blue"):

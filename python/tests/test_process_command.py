@@ -70,6 +70,26 @@ def test_a_target_of_another_format(tmp_path, source, kernel, name, capsys):
     assert sorted(os.listdir(tmp_path)) == ["k.tif", "source.zarr"]
 
 
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["--op", "deconvolve"], "deconvolve needs a kernel: --psf …"),
+    (["--op", "deskew"], "is known by its angle and step; give --angle and --step"),
+    (["--op", "deskew", "--angle", "31.5", "--step", "400nm", "--halo", "1,1,1", "--pixel", "100nm"],
+     "deskew takes no --halo: leave it out"),
+    (["--op", "convolve", "--kernel", "k.npy", "--nan", "no"], "error, zero, propagate, missing"),
+    (["--op", "deconvolve", "--kernel", "k.npy", "--nan", "missing"], '--nan is error or zero, not "missing"'),
+    (["--op", "convolve", "--kernel", "k.npy", "--cval", "3"], "--cval is for --boundary constant"),
+    (["--op", "convolve", "--kernel", "k.npy"], "as zero by --nan zero")])
+def test_messages_name_flags(tmp_path, words, sentence, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.full((6, 8, 8), np.nan, np.float32))
+    np.save("k.npy", np.ones((3, 3, 3), np.float32))
+    assert process_command.main(["a.npy", "b.zarr", "--device", "cpu", *words]) != 0
+    error = capsys.readouterr().err
+    assert sentence in error and not re.search(r"\w=", error), error
+    with pytest.raises(convolume.InvalidArgument, match="kernel=…"):  # Python's names stay
+        convolume.process("a.npy", "b.zarr", "deconvolve")
+
+
 def test_a_target_that_is_an_input(tmp_path, source, image, kernel, capsys):
     convolume.save(tmp_path / "k.zarr", kernel)
     convolume.save(tmp_path / "m.zarr", np.ones(image.shape, np.uint8))

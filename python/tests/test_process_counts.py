@@ -315,7 +315,7 @@ def test_nan_that_is_kept(tmp_path, with_nan):
         report = convolume.process(with_nan, target, lambda values: values, halo=(1, 1, 1), device="cpu", **nan, **GRID)
         np.testing.assert_array_equal(np.asarray(convolume.open(target)), with_nan)
         assert report.nonfinite_inputs == 0
-    for op, nan, offered in (("deconvolve", "propagate", "error, zero"),
+    for op, nan, offered in (("deconvolve", "propagate", "nan is error or zero, not \"propagate\""),
                              ("convolve", "no", "error, zero, propagate, missing")):
         with pytest.raises(ValueError, match=offered):
             convolume.process(with_nan, tmp_path / "x.zarr", op, kernel=np.ones((3, 3, 3)), nan=nan)

@@ -150,7 +150,8 @@ def test_transforms_to_a_common_space_keep_the_voxels_of_the_first_view(folder):
     (["--view-mask", "psf.tif"] * 3, 2, "--view-mask is given 3 times"),
     (["--view-mask", "psf.tif", "--transform", "b.txt", "--transform-unit", "voxel"], 65, "each pixel of the view"),
     (["--background", "20", "--background", "dark"], 2, "--background is 'dark': give a number or auto"),
-    (["--border", "wide"], 2, "a whole number"), (["--psf", "0=psf.tif"], 2, "names the PSF of each view"),
+    (["--border", "wide"], 2, "a whole number"), (["--border=-3"], 2, "give a number from 0"),
+    (["--psf", "0=psf.tif"], 2, "names the PSF of each view"),
     (["--view-updates", "serial"], 2, "simultaneous, sequential or efficient")])
 def test_mistakes_are_told(folder, options, code, sentence, capsys, monkeypatch):
     monkeypatch.chdir(folder)
@@ -190,6 +191,6 @@ def test_masks_without_meaning(folder, weight, capsys):
 def test_views_are_of_fuse_alone(folder, capsys):
     words = [f"{folder}/a.zarr", f"{folder}/x.zarr", "--op", "deconvolve", "--psf", f"{folder}/psf.tif", *BLOCKS]
     assert process_command.main([*words, "--view", f"{folder}/b.zarr"]) == 2
-    assert "has no option 'view'" in capsys.readouterr().err
+    assert "has no option --view" in capsys.readouterr().err
     assert process_command.main([f"{folder}/a.zarr", f"{folder}/x.zarr", "--op", "fuse"]) == 2
     assert "add --psf" in capsys.readouterr().err

@@ -120,8 +120,10 @@ def test_a_result_of_other_extents(tmp_path, images):
 @pytest.mark.parametrize(("options", "message"), [
     ({"views": None}, "fuse needs what is known of each view"), ({"views": [PSF]}, "give convolume.View"),
     ({"views": [convolume.View(PSF)] * 2}, "1 images and 2 views"), ({"kernel": PSF}, "fuse takes no kernel"),
-    ({"views": [convolume.View(PSF[0])]}, "three dimensions"), ({"iteration": 5}, "no option 'iteration'"),
-    ({"saturation": "auto"}, "could find other pixels")])
+    ({"views": [convolume.View(PSF[0])]}, "three dimensions"), ({"iteration": 5}, "no option iteration"),
+    ({"saturation": "auto"}, "could find other pixels"),
+    ({"views": [convolume.View(PSF, border=-3)]}, "the border of a view is -3 voxels wide: give a number from 0"),
+    ({"views": [convolume.View(PSF, mask=np.full(SHAPE, 1j))]}, "the mask of a view is complex")])
 def test_mistakes_are_told(tmp_path, images, options, message):
     with pytest.raises(ValueError, match=message):
         convolume.process(images[:1], tmp_path / "b.zarr", "fuse",

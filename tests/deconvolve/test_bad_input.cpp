@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "deconvolve/option_table.hpp"
+#include "deconvolve/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/errors.hpp"
@@ -127,6 +129,16 @@ TEST_CASE("deconvolve: names are parsed, and the error for other words lists the
     CHECK(contains(message_of<InvalidArgument>([] { parse_deconvolve_method("lucy"); }), "rl-tv"));
     CHECK(contains(message_of<InvalidArgument>([] { parse_acceleration("fast"); }), "biggs"));
     CHECK(contains(message_of<InvalidArgument>([] { parse_edges("constant"); }), "extend"));
+}
+
+struct MethodWithoutEnumerator {};
+
+TEST_CASE("deconvolve: a method without an enumerator has a value of its own") {
+    using namespace convolume::deconvolve;
+    CHECK(value_of<RichardsonLucy>() == DeconvolveMethod::richardson_lucy);
+    constexpr DeconvolveMethod value = value_of<MethodWithoutEnumerator>();
+    CHECK(value > DeconvolveMethod::maximum_a_posteriori);
+    for (const auto& one : MethodNames::all()) CHECK(one.value != value);
 }
 
 TEST_CASE("deconvolve: NaN and complex numbers are bad data, named with their place") {

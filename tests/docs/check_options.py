@@ -5,7 +5,7 @@
     check_options.py CONVOLUME ROOT
 
 - Every option that `convolume COMMAND --help` lists is named on the command's page or on one that explains it.
-- common.md names all aliases of cli/text/typed_words.cpp.
+- common.md names all aliases of operations/option_aliases.hpp and cli/text/typed_words.cpp.
 - The tables of options have the defaults of the help, and these pages name all values from which an option chooses.
 """
 
@@ -79,9 +79,11 @@ def main():
         for failure in check(told, (pages / f"{command}.md").read_text(encoding="utf-8"), shared):
             print(f"docs/commands/{command}.md: {failure}")
             failures += 1
-    aliases = (root / "cli" / "text" / "typed_words.cpp").read_text(encoding="utf-8").split("ForeignOption")
+    of_options = (root / "operations" / "option_aliases.hpp").read_text(encoding="utf-8")
+    of_commands = (root / "cli" / "text" / "typed_words.cpp").read_text(encoding="utf-8")
+    of_commands = of_commands.split("struct CommandAlias")[1]
     common = (pages / "common.md").read_text(encoding="utf-8")
-    for typed in re.findall(r'^    \{"([\w-]+)", "[\w-]+"(?:, "\w+")?\},$', aliases[0] + aliases[-1], re.MULTILINE):
+    for typed in re.findall(r'^    \{"([\w-]+)", "[\w-]+"(?:, "\w+")?\},$', of_options + of_commands, re.MULTILINE):
         if f"`{typed}`" not in common:
             print(f"docs/commands/common.md: no line names {typed}")
             failures += 1
