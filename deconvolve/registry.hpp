@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The methods of deconvolution. A generated header includes the files in deconvolve/methods, and
-// names their structs in the tuple AllMethods (deconvolve/CMakeLists.txt). A method that names no
-// enumerator of DeconvolveMethod gets a value of its own.
+// names their structs in the tuple AllMethods (deconvolve/CMakeLists.txt).
 
 #include <tuple>
 #include <type_traits>
@@ -12,16 +11,19 @@
 
 namespace convolume::deconvolve {
 
-/// Returns the value of a method: its enumerator, or one behind all enumerators.
+/// Returns the value of a method: its enumerator, or its place behind all methods that have one.
 template <class Method>
 constexpr DeconvolveMethod value_of() {
     if constexpr (requires { Method::method; }) return Method::method;
-    int value = 1000;
-    std::apply(
-        [&](auto... all) {
-            (void)((std::is_same_v<decltype(all), Method> || (++value, false)) || ...);
-        },
-        AllMethods{});
+    int value = 0;
+    bool is_before = true;
+    const auto count = [&](auto one) {
+        is_before = is_before && !std::is_same_v<decltype(one), Method>;
+        value += is_before || requires {
+            decltype(one)::method;
+        };
+    };
+    std::apply([&](auto... all) { (count(all), ...); }, AllMethods{});
     return static_cast<DeconvolveMethod>(value);
 }
 

@@ -83,8 +83,7 @@ def boundary_name(boundary: str) -> str:
 def refuse_unused_cval(cval: float, boundary: str | None) -> None:
     """Refuses a value outside the image that a boundary does not use."""
     if cval != 0 and boundary != "constant":
-        raise InvalidArgument(f"{option('cval')} is for {option('boundary', 'constant')}, and the boundary is "
-                              f"'{boundary}': leave it out")
+        raise InvalidArgument(f"{option('cval')} is for the boundary 'constant', not '{boundary}': leave it out")
 
 
 # NumPy's words for boundaries.

@@ -28,7 +28,7 @@ _MOST_TASKS = 100_000
 """Number of tasks of a run at most, as schedulers keep a little memory for each. If there are more blocks, a task has
 several."""
 _RETRIES = 2
-_GO_ON = "blocks that are done are complete, go on with the option resume"
+_GO_ON = "blocks that are done are complete, go on with resume"
 _NO_WORKERS = f"all workers of Dask are gone: {_GO_ON} when there are some"
 _NO_SCHEDULER = f"the connection to Dask's scheduler is lost: {_GO_ON}"
 _workers: dict[str, Worker] = {}

@@ -250,7 +250,7 @@ def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: An
         if b % c and b < n:
             if not may_set_chunks:
                 raise InvalidArgument(f"a block of {given} is not made of whole chunks of {target.chunks}: give "
-                                      "multiples of them, or leave out {option('chunks')}")
+                                      f"multiples of them, or leave out {option('chunks')}")
             c = _divisor_near(b, c)
         chunks.append(c)
         shards.append(s if (b % s == 0 and s % c == 0) or b >= n else c)

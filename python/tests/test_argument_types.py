@@ -88,7 +88,7 @@ def test_objects_that_live_at_exit_are_not_reported():
 
 
 @pytest.mark.parametrize(("call", "name"), [
-    (lambda: convolume.convolve(IMAGE, KERNEL, cval=5.0), "cval is for boundary='constant'"),
+    (lambda: convolume.convolve(IMAGE, KERNEL, cval=5.0), "cval is for the boundary 'constant'"),
     (lambda: convolume.convolve(IMAGE, KERNEL, out=np.empty_like(IMAGE), dtype="float64"), "leave dtype out"),
     (lambda: convolume.channelize(ANALYTIC, 8, prototype=np.ones(32), window="hann"), "window is for"),
     (lambda: convolume.channelize(ANALYTIC, 8, prototype=np.ones(32), taps_per_channel=3), "taps_per_channel is for"),

@@ -113,7 +113,7 @@ def test_kernels_and_gradients_of_zeros_have_products_of_zeros():
     ((4,), (), {}, "a kernel of 0 dimensions: give 1 to 3"),
     ((4,), (2,), {"mode": "whole"}, "'whole' is no mode: use one of full, same, valid"),
     ((4,), (2,), {"origin": "peak"}, "origin='peak' depends on the kernel's values"),
-    ((4,), (2,), {"cval": 1}, "cval is for boundary='constant'"),
+    ((4,), (2,), {"cval": 1}, "cval is for the boundary 'constant'"),
     ((4,), (2,), {"boundary": "round"}, "'round' is no boundary: use one of zero,"),
     ((4,), (2,), {"boundary": "constant:3"}, "give 'constant', and the value as cval"),
     ((4,), (2,), {"nan": "missing"}, "nan='missing' divides .* there is no gradient: choose"),

@@ -77,7 +77,7 @@ def test_a_target_of_another_format(tmp_path, source, kernel, name, capsys):
      "deskew takes no --halo: leave it out"),
     (["--op", "convolve", "--kernel", "k.npy", "--nan", "no"], "error, zero, propagate, missing"),
     (["--op", "deconvolve", "--kernel", "k.npy", "--nan", "missing"], '--nan is error or zero, not "missing"'),
-    (["--op", "convolve", "--kernel", "k.npy", "--cval", "3"], "--cval is for --boundary constant"),
+    (["--op", "convolve", "--kernel", "k.npy", "--cval", "3"], "--cval is for the boundary 'constant'"),
     (["--op", "convolve", "--kernel", "k.npy"], "as zero by --nan zero")])
 def test_messages_name_flags(tmp_path, words, sentence, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
