@@ -116,7 +116,7 @@ foreign_files_of_additions() {
 # last tag or, without a tag, since the last commit that broke this rule.
 check_commits() {
     git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "skipped: this is no git repository"; return; }
-    since=$(git describe --tags --abbrev=0 2>/dev/null || echo f1d9ab5eff7e)
+    since=$(git describe --tags --abbrev=0 2>/dev/null || echo 9527df5a4660)
     git merge-base --is-ancestor "$since" HEAD 2>/dev/null || {
         echo "skipped: this clone's history does not go back to $since"
         return
