@@ -12,17 +12,19 @@ namespace convolume::deconvolve {
 /// decide.
 namespace common {
 
-/// Share that shows: of the light, or of a number of pixels. What is a tenth is not most of it, and
-/// what is nine tenths nearly is.
+/// Least share, of light or of pixels, that makes a difference. If all but such a share of
+/// something has a property, it nearly has it as a whole.
 inline constexpr double noticeable = 0.1;
-/// Share of outliers: one in a hundred. And one that chance does not explain.
+/// Shares of the pixels that may be outliers of noise (`rare`), and that are too small to make a
+/// difference (`never`).
 inline constexpr double rare = 1e-2, never = 1e-5;
-/// Number of cases that is not chance: it varies by less than a third.
+/// Number of events from which on a rate can be judged: it varies by less than a third.
 inline constexpr index_t few = 10;
-/// Samples that tell a median or a quartile: it varies by a sixth of the samples' deviation.
+/// Least number of samples for a median or a quartile, whose error is then a sixth of the samples'
+/// deviation.
 inline constexpr index_t fewest = 64;
-/// Samples that tell more than any use of them needs: a median varies by 0.4 % of the samples'
-/// deviation, and a variance by as much of itself.
+/// Number of samples beyond which more make no difference: the error of a median is 0.4 % of their
+/// deviation, and that of a variance as much of the variance.
 inline constexpr index_t enough = 1 << 17;
 
 }  // namespace common
@@ -107,6 +109,7 @@ namespace weights {
 /// number of steps in either direction.
 inline constexpr double first_over_photons = 4, factor = 4;
 inline constexpr int most_steps = 8;
+
 }  // namespace weights
 
 /// The background under haze. bench/restoration/light.py measures the levels
@@ -195,7 +198,7 @@ inline constexpr index_t most_margin = 8;
 inline constexpr std::size_t samples = 256;
 /// Share of the pixels of a row or a column that are darker than its dark level.
 inline constexpr double dark_share = 0.25;
-/// Interpolation mixes the nearest pixels, at most so many, with the value.
+/// Number of pixels beside a region that interpolation may have mixed with its value.
 inline constexpr std::size_t most_grown = 2;
 
 }  // namespace no_data

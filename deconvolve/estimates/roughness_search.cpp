@@ -41,8 +41,8 @@ class HalfRestorations {
             estimate = level_.make_estimate();
         else
             own.start = std::as_const(estimate).view();
-        // The weight decides more than the last tenth of a residual. The change of the weight has
-        // made the residual of the first iteration.
+        // Weights can be compared at ten times the residual of a result. The first iteration's
+        // residual comes from the change of the weight: a tenth of it must be left.
         double enough = numbers::converged_residual / common::noticeable;
         own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             report(iteration);

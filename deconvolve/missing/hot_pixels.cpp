@@ -113,6 +113,7 @@ class AllowedNoise {
     // Pixels that are outliers already are not counted.
     AllowedNoise(const Neighborhoods& pixels, const std::vector<bool>& is_outlier) {
         const std::size_t count = pixels.means.size();
+        // An odd distance meets all columns of a camera.
         const std::size_t distance = count / static_cast<std::size_t>(common::enough) | 1;
         std::vector<float> dark;
         float most = -std::numeric_limits<float>::infinity();
@@ -142,7 +143,7 @@ class AllowedNoise {
     float least() const { return *std::min_element(allowed_.begin(), allowed_.end()); }
 
   private:
-    // Whether rare pixels are more than a few.
+    // Whether the pixels are so many that one in a hundred of them is not chance.
     static bool is_enough(const std::vector<float>& pixels) {
         return common::rare * static_cast<double>(pixels.size()) >=
                static_cast<double>(common::few);

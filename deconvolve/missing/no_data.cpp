@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "core/order_statistics.hpp"
 #include "deconvolve/estimates/constants.hpp"
@@ -52,6 +53,20 @@ float median_of(std::vector<float> values) {
     return quantile(values, 0.5);
 }
 
+// Returns some pixels of a plane, from all its rows and columns: steps of the golden ratio fill an
+// interval evenly, and meet no period of it.
+std::vector<float> sample_of(const Plane& plane) {
+    if (plane.count() <= static_cast<index_t>(no_data::samples))
+        return {plane.pixels, plane.pixels + plane.count()};
+    std::vector<float> sample(no_data::samples);
+    double place = 0;
+    for (float& pixel : sample) {
+        pixel = plane.pixels[static_cast<index_t>(place * static_cast<double>(plane.count()))];
+        place = std::fmod(place + std::numbers::phi, 1.0);
+    }
+    return sample;
+}
+
 }  // namespace
 
 NoDataSearch::NoDataSearch(const Shape3& shape)
@@ -62,9 +77,7 @@ void NoDataSearch::add(const Plane& plane, index_t z) {
     const auto [least, most] = std::minmax_element(plane.pixels, plane.pixels + plane.count());
     facts.most = *most;
     if (*least == *most) facts.constant = *least;
-    const index_t stride =
-        std::max<index_t>(1, plane.count() / static_cast<index_t>(no_data::samples));
-    for (index_t i = 0; i < plane.count(); i += stride) facts.sample.push_back(plane.pixels[i]);
+    facts.sample = sample_of(plane);
     std::sort(facts.sample.begin(), facts.sample.end());
     if (facts.constant) return;
 

@@ -64,8 +64,12 @@ void for_each_band(ImageSource& image, index_t t, index_t c, index_t most_bytes,
     const auto sample_of = [&](index_t i) {
         return part_of(samples[static_cast<std::size_t>(i % 2)], i);
     };
+    const StopScope* const scope = current_stop_scope();
     ItemSteps steps;
-    steps.read = [&](index_t i) { image.read_box(t, c, box_of(i), sample_of(i)); };
+    steps.read = [&](index_t i) {
+        const AdoptedStopScope adopted(scope);
+        image.read_box(t, c, box_of(i), sample_of(i));
+    };
     steps.compute = [&](index_t i) {
         throw_if_stopped();
         convert_pixels(sample_of(i), part_of(planes, i), 0);

@@ -165,7 +165,7 @@ struct DeconvolveOptions {
     ///     A x + b
     ///
     /// expects that of the mean background. For images in host memory of at least 64 pixels along y
-    /// and x, and PSFs that spread less than a fifth of their light beyond 16 pixels along y or x:
+    /// and x, and PSFs that spread less than a tenth of their light beyond 16 pixels along y or x:
     /// haze varies as slowly as a background.
     bool has_varying_background = false;
     /// Pixels of at least this value are saturated: lower bounds, which more light does not
@@ -209,7 +209,7 @@ struct DeconvolveOptions {
     /// halves. It restores one half by 80 iterations, and more if the number turns out to be near
     /// 80 and the model fits. It finds after how many iterations the other half's estimate is
     /// nearest to that. The whole image then takes 25 to 65 % more, the more the wider the PSF's
-    /// haze. A single plane has 25 iterations in place of 80, and takes the number of the halves.
+    /// haze. A single plane has 30 iterations in place of 80, and takes the number of the halves.
     /// DeviceDeconvolver sets one photon in eight apart, and takes the number after which the
     /// others predict these best. For all methods but nnls, wiener and map, and not together with
     /// `stop`.
@@ -240,7 +240,7 @@ struct DeconvolveOptions {
     ///
     /// With hold_out, it is the largest number: that of each coarser image is found as that of the
     /// iterations on the image. It is at most usual_coarse_start if the PSF spreads less than a
-    /// fifth of its light beyond 16 pixels along y or x, or if there are PSFs of several depths,
+    /// tenth of its light beyond 16 pixels along y or x, or if there are PSFs of several depths,
     /// for which it is not searched. If not given, it is most_coarse_start with hold_out and images
     /// of several planes, else 0: single planes lose by it.
     std::optional<int> coarse_start;

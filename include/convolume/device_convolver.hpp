@@ -132,7 +132,8 @@ class CONVOLUME_API DeviceConvolver {
     /// Returns the slabs of image and result, one for each GPU; on one GPU, all planes.
     const std::vector<DeviceSlab>& slabs() const;
     /// Returns the padded size of the transforms. With several GPUs those along z may be shorter:
-    /// of a GPU's planes and the ones beside them.
+    /// of a GPU's planes and the ones beside them. There are none along z on one GPU if the kernel
+    /// has one plane.
     const Shape3& grid() const;
 
     /// Enqueues one convolution on the CUDA stream `stream` and returns: no synchronization, no

@@ -7,7 +7,7 @@ the array, and before the work that uses the result.
 
 import contextlib
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -151,20 +151,38 @@ class DeviceArray:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array on the same GPU."""
-        return DeviceArray.of(self.empty_of_any(shape, dtype), "the result", dtype)
+        return self._like(self.empty_of_any(shape, dtype), "the result", dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array of zeros on the same GPU."""
         made = self.empty(shape, dtype)
-        made.array[...] = 0
+        with self._current():
+            made.array[...] = 0
         return made
+
+    def placed_in(self, shape: tuple[int, ...], where: tuple[slice, ...]) -> "DeviceArray":
+        """Returns a new array that has this one in a place, and zeros around it."""
+        made = self.zeros(shape, self.dtype)
+        with self._current():
+            made.array[where] = self.array
+        return made
+
+    def _like(self, array: Any, what: str, *others: np.dtype[Any]) -> "DeviceArray":
+        """Returns an array that is given back in the caller's library, as this one is."""
+        return replace(DeviceArray.of(array, what, *others), given=self.given)
+
+    def _current(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes this GPU the current one of CuPy, whose work goes there. PyTorch follows its tensors."""
+        if self.library == "torch":
+            return contextlib.nullcontext()
+        return self.module.cuda.Device(self.device)  # type: ignore[no-any-return]
 
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute
         with."""
         if self.library == "torch":
             return self.module.empty(shape, dtype=getattr(self.module, dtype.name), device=self.array.device)
-        with self.module.cuda.Device(self.device):
+        with self._current():
             return self.module.empty(shape, dtype)
 
     def of_type(self, dtype: np.dtype[Any]) -> "DeviceArray":
@@ -173,7 +191,7 @@ class DeviceArray:
             return self
         converted = (self.array.to(getattr(self.module, dtype.name)) if self.library == "torch"
                      else self.array.astype(dtype))
-        return DeviceArray.of(converted, "the converted array")
+        return self._like(converted, "the converted array")
 
     def fill_from(self, values: np.ndarray) -> dict[str, int]:
         """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters as linear maps, with their exact adjoints."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,7 @@ class _BankAdjoint:
         self._banks = [_core.FilterBank(*self._form, [taps], options, engines(problem.arguments), dtype)
                        for taps, options in self._turned]
         self._on_gpus: dict[int, list[_core.DeviceFilterBank]] = {}
+        self._lock = threading.Lock()
 
     def _turn(self, row: np.ndarray) -> tuple[np.ndarray, _core.FilterOptions]:
         """Returns the taps that correlate with a filter's, and how to filter with them."""
@@ -68,10 +70,11 @@ class _BankAdjoint:
 
             return np.ascontiguousarray(self._sum_up(results, np, lambda shape: np.zeros(shape, self._dtype), execute))
         there = DeviceArray.of(results, "the results").of_type(self._dtype)
-        if there.device not in self._on_gpus:
-            self._on_gpus[there.device] = [_core.DeviceFilterBank(*self._form, [taps], options, there.device,
-                                                                  self._dtype) for taps, options in self._turned]
-        banks, stream = self._on_gpus[there.device], there.stream(None)
+        with self._lock:
+            if there.device not in self._on_gpus:
+                self._on_gpus[there.device] = [_core.DeviceFilterBank(*self._form, [taps], options, there.device,
+                                                                      self._dtype) for taps, options in self._turned]
+            banks, stream = self._on_gpus[there.device], there.stream(None)
 
         def enqueue(number: int, placed: Any, back: Any) -> None:
             banks[number].execute(address_of(placed), address_of(back), 0, stream)

@@ -94,7 +94,7 @@ class ForwardModel:
         if self.dtype.name not in ("float32", "float64"):
             raise InvalidArgument(f"a forward model of {self.dtype}: it computes with float32 or float64")
         edges = options.get("edges", "extend")
-        made = [core_view(one, extents, edges, None) for one, extents in zip(views, self.shapes)]
+        made = [core_view(one, extents, edges, None, copies=True) for one, extents in zip(views, self.shapes)]
         extents, at = _core.object_grid(triple_of(self.result_shape), made)
         first = 3 - len(self.result_shape)
         self.object_shape = tuple(extents)[first:]
@@ -221,9 +221,7 @@ class ForwardModel:
 
     def _record_on_gpu(self, given: DeviceArray, stream: Any) -> list[Any]:
         if self._is_of_result(given.shape):
-            whole = given.zeros(self.object_shape, self.dtype)
-            whole.array[self.result] = given.array
-            given = whole
+            given = given.placed_in(self.object_shape, self.result)
         planned, on = self._planned_on(given.device), given.stream(stream)
         images = []
         for number, shape in enumerate(self.shapes):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings (views) of one object: what is known of each, and their transforms."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -120,8 +121,10 @@ def border_of(view: View) -> int:
     return max(-_WIDEST, min(whole_numbers([view.border], "border")[0], _WIDEST))
 
 
-def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[float | None] | None) -> _core.View:
-    """Returns a view of the library."""
+def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[float | None] | None,
+              copies: bool = False) -> _core.View:
+    """Returns a view of the library, with copies of the caller's arrays if it is kept."""
+    contiguous: Any = functools.partial(np.array, order="C") if copies else np.ascontiguousarray
     if not isinstance(view, View):
         raise InvalidArgument(f"a view is {type(view).__name__!r}: give convolume.View(psf, …)")
     dimensions = len(shape)
@@ -141,7 +144,7 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
                                   "both must have as many")
         warn_of_psf(kernel, shape)
         in_order = kernel.origin != "corner"
-        taps = np.ascontiguousarray(kernel.taps if in_order else np.fft.fftshift(kernel.taps))
+        taps = contiguous(kernel.taps if in_order else np.fft.fftshift(kernel.taps))
         psfs.append(taps.reshape(triple_of(taps.shape)))
         centers.append(_core.center_index(
             _core.Options(origin=center_of(kernel.origin if in_order else "middle", dimensions)), psfs[-1]))
@@ -156,7 +159,7 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
         positions.append([0.0] * (3 - dimensions) + numbers.tolist())
     mask = weights_of_view(view, shape)
     made = _core.View(triple_of(shape), psfs, centers, positions, *matrix_of(view.transform, dimensions),
-                      None if mask is None else np.ascontiguousarray(mask, np.float32).reshape(triple_of(shape)))
+                      None if mask is None else contiguous(mask, dtype=np.float32).reshape(triple_of(shape)))
     made.edges = boundary_name(edges)
     background, offset = (None if isinstance(one, str) and one == "auto" else _number(one, name)
                           for one, name in ((view.background, "background"), (view.offset, "offset")))

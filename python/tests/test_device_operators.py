@@ -2,11 +2,14 @@
 """Tests forward models, and operators with their adjoints, of arrays in a GPU's memory: by a stand-in for CuPy, and by
 CuPy and PyTorch where there is a GPU. The values are those of arrays in host memory."""
 
+from dataclasses import replace
+
 import gpu_stand_in
 import numpy as np
 import pytest
 
 import convolume
+from convolume._device import DeviceArray
 
 pytestmark = pytest.mark.filterwarnings("ignore::convolume.ConvolumeWarning")
 TURNED = [[1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 7]]
@@ -66,6 +69,24 @@ def test_a_model_of_planes(memory, random):
     model = convolume.ForwardModel([convolume.View(random.random((3, 5)))], [(9, 11)], device="cpu", edges="wrap")
     thing = random.random((9, 11)).astype(np.float32)
     close(memory.give(model(memory.take(thing))[0]), model(thing)[0], "float32")
+
+
+def test_a_model_keeps_the_arrays_that_it_was_made_of(memory, random):
+    psf, mask = random.random((3, 3)), np.ones((9, 11), np.float32)
+    model = convolume.ForwardModel([convolume.View(psf, mask=mask)], [(9, 11)], device="cpu")
+    thing = random.random(model.object_shape).astype(np.float32)
+    want = model(thing)[0]
+    psf[...], mask[...] = random.random((3, 3)), 0
+    close(memory.give(model(memory.take(thing))[0]), want, "float32")
+
+
+def test_derived_arrays_are_given_back_in_the_library_of_the_caller(monkeypatch):
+    cupy = gpu_stand_in.install(monkeypatch)
+    found = replace(DeviceArray.of(cupy.asarray(np.ones((2, 3), np.float32)), "an array"), given="jax")
+    wide = found.placed_in((4, 4), (slice(1, 3), slice(0, 3)))
+    np.testing.assert_array_equal(wide.array.values, np.pad(np.ones((2, 3)), ((1, 1), (0, 1))))
+    for one in (found.of_type(np.dtype(np.float64)), found.empty((2,), found.dtype), wide):
+        assert one.given == "jax"
 
 
 def test_refusals_of_a_model(memory, random):

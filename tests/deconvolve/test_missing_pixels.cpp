@@ -201,6 +201,26 @@ TEST_CASE("missing pixels: planes, boxes, margins and a value without data are f
           }).count() == 0);
 }
 
+TEST_CASE("missing pixels: a plane without data is found beside planes of many zeros") {
+    // Half of the pixels are 0, and all columns at the sides are: samples must meet the others.
+    for (const index_t extent : {256, 300, 512}) {
+        std::mt19937_64 random(7);
+        Volume image({5, extent, extent}, PixelType::uint16);
+        auto* const pixels = image.elements<std::uint16_t>();
+        for (index_t i = 0; i < element_count(image.shape()); ++i) {
+            const index_t x = i % extent, z = i / (extent * extent);
+            std::poisson_distribution<int> count(1);
+            const bool has_light = z != 2 && 10 * x > extent && 10 * x < 9 * extent;
+            pixels[i] = static_cast<std::uint16_t>(has_light ? count(random) : 0);
+        }
+        const MissingPixels found = missing_of(image, planar_gaussian(1));
+        INFO(extent);
+        CHECK(found.contains({2, extent / 2, extent / 2}));
+        CHECK(found.contains({2, 0, 0}));
+        CHECK(!found.contains({1, extent / 2, extent / 2}));
+    }
+}
+
 TEST_CASE("missing pixels: a frequent value of few gray levels has data, another one has none",
           "[long]") {
     const Array psf = planar_gaussian(1.2);

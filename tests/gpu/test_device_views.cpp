@@ -11,6 +11,7 @@
 #include "convolume/device_forward_model.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "forward/device_model.hpp"
+#include "gpu/runtime/stream.hpp"
 #include "tests/catch.hpp"
 #include "tests/forward/views.hpp"
 #include "tests/gpu/device.hpp"
@@ -176,6 +177,37 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
     check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
     views[0].psfs = field.of_view(1);
     check(DeconvolveMethod::richardson_lucy, ViewUpdates::efficient);
+}
+
+TEST_CASE("device views: executions from several streams follow one another", "[gpu]") {
+    NEEDS_GPU();
+    const Field field;
+    const Shape3 shape{9, 20, 22};
+    const std::vector<View> views{{shape, field.of_view(3)}};
+    const ObjectGrid grid = object_grid(shape, views);
+    const DeviceForwardModel model(grid, views);
+    CHECK(model.views() == 1);
+    CHECK(model.image(0) == shape);
+    Random random(test_seed("streams of a forward model"));
+    const Volume object = to_volume(random.array(grid.shape, false), PixelType::float32);
+    const gpu::DeviceMemory object_on_gpu = on_device(object);
+    const index_t bytes = bytes_of(shape, PixelType::float32);
+    const gpu::DeviceMemory alone = poisoned(bytes);
+    const gpu::CudaStream streams[2];
+    model.record(0, object_on_gpu.data(), alone.data(), static_cast<cudaStream_t>(streams[0]));
+    streams[0].wait();
+    const Volume want = fetched(alone, shape, PixelType::float32);
+    std::vector<gpu::DeviceMemory> images;
+    for (std::size_t i = 0; i < 10; ++i) images.push_back(poisoned(bytes));
+    for (std::size_t i = 0; i < images.size(); ++i)
+        model.record(0, object_on_gpu.data(), images[i].data(),
+                     static_cast<cudaStream_t>(streams[i % 2]));
+    for (const gpu::CudaStream& stream : streams) stream.wait();
+    for (const gpu::DeviceMemory& image : images)
+        CHECK(relative_difference<float>(fetched(image, shape, PixelType::float32), want) == 0);
+    CHECK_THROWS_AS(model.record(1, object_on_gpu.data(), alone.data()), InvalidArgument);
+    CHECK_THROWS_AS(model.record(0, nullptr, alone.data()), InvalidArgument);
+    CHECK_THROWS_AS(model.add_back(0, alone.data(), nullptr), InvalidArgument);
 }
 
 TEST_CASE("device views: PSFs over the field share a workspace", "[gpu]") {
