@@ -32,6 +32,10 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
 
     const double x_pass = rows * row_samples * (rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
+    if (convolves_planes(block)) {
+        const double product = planes * plane_samples / 6 * rates.column_fft_s;
+        return (x_pass + y_pass + product) * size_factor + rates.passes_s;
+    }
     const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
     // Two forward transforms, one inverse, and a product that takes a third of a transform.
     const double z_pass =
@@ -125,8 +129,10 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
         const index_t planes = std::min(block.axes[0].kernel, block.axes[0].grid);
         cost.kernel_bytes = Buffer::rounded_bytes(checked_multiply(
             checked_multiply(planes, layout.plane), sample_bytes(block.precision, true)));
-        bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
-                       static_cast<double>(cost.kernel_bytes);
+        // Planes that are convolved one by one stay in the cache.
+        bytes_moved += static_cast<double>(cost.kernel_bytes);
+        if (!convolves_planes(block))
+            bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes);
         cost.compute_s = fft_seconds(block, rates, size_factor);
         cost.kernel_s = fft_kernel_seconds(block, rates, size_factor) / threads;
         cost.first_use_s = rates.planning_s;

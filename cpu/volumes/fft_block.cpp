@@ -117,6 +117,20 @@ class FftBlock {
                 : columns_.forward(from, to, columns, own);
     }
 
+    /// Transforms one batch of columns of a plane along y, multiplies it with the kernel's, and
+    /// transforms it back.
+    void convolve_plane_columns(Complex* plane, const Complex* kernel, index_t batch,
+                                void* scratch) const {
+        transform_columns(false, plane, batch, scratch);
+        const index_t first = batch * SpectrumLayout::column_batch;
+        const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
+        for (index_t y = 0; y < layout_.rows; ++y) {
+            const index_t at = y * layout_.pitch + first;
+            multiply(kernel + at, plane + at, columns);
+        }
+        transform_columns(true, plane, batch, scratch);
+    }
+
     /// Transforms a batch of rows back and stores the samples that are kept along y and x.
     ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
                             const BlockAxis& kept_x, const BlockOutput& output,
@@ -170,7 +184,10 @@ class FftBlock {
     bool load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
                     index_t first_row, Sample* rows) const {
         const std::vector<index_t>& source_rows = input.gather[1];
-        const index_t source_z = input.gather[0][static_cast<std::size_t>(z)];
+        // Planes behind those that are loaded are 0.
+        const index_t source_z = z < static_cast<index_t>(input.gather[0].size())
+                                     ? input.gather[0][static_cast<std::size_t>(z)]
+                                     : -1;
         const index_t distance = row_distance<Sample>(layout_.length_x);
         const pixels::LoadOptions options{input.subtract, input.nonfinite_to_zero};
         bool any = false;
@@ -282,9 +299,10 @@ class FftKernel : public CpuKernel {
         spectra_.touch(threads);
         transform(*transforms, whole_input(taps), spectra_.as<Complex>(), scratch, threads, {}, 0);
         // Inverse transforms are not normalized: the kernel contains the factor.
+        const index_t along_z = planes_ == 1 ? 1 : layout.planes;
         const auto scale =
             Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
-                      static_cast<double>(layout.planes)));
+                      static_cast<double>(along_z)));
         Complex* const spectra = spectra_.as<Complex>();
         parallel_ranges(samples, threads, [=](index_t begin, index_t end, int) {
             for (index_t i = begin; i < end; ++i) spectra[i] *= scale;
@@ -299,9 +317,39 @@ class FftKernel : public CpuKernel {
         const WorkspaceLayout memory = workspace_layout(block, threads);
         Complex* const spectrum = reinterpret_cast<Complex*>(workspace);
         const ThreadScratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
+        const ParallelLoop loop(threads, context);
+        ReportSum clamped;
+        const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
+        const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
+        const PlaneStep store{
+            fft->row_batches(), [&](index_t z, index_t batch, int thread) {
+                clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1], block.axes[2],
+                                              output, scratch.of(thread)));
+            }};
+        const auto report = [&] {
+            const std::chrono::duration<double> used = std::chrono::steady_clock::now() - start;
+            fft_->count_use(used.count(), {spectrum, scratch.data});
+            return clamped.report();
+        };
+        if (planes_ == 1) {
+            const pixels::RowGather gather(input.gather[2]);
+            const BlockAxis& z_axis = block.axes[0];
+            run_plane_steps(loop, z_axis.kept, plane_bytes, threads, 0, 1,
+                            {{fft->row_batches(),
+                              [&](index_t z, index_t batch, int thread) {
+                                  fft->forward_rows(input, gather, z + z_axis.kept_begin, batch,
+                                                    plane(z), scratch.of(thread));
+                              }},
+                             {fft->column_batches(),
+                              [&](index_t z, index_t batch, int thread) {
+                                  fft->convolve_plane_columns(plane(z), spectra_.as<Complex>(),
+                                                              batch, scratch.of(thread));
+                              }},
+                             store});
+            return report();
+        }
         transform(*fft, input, spectrum, scratch, threads, context, progress_after_forward);
 
-        const ParallelLoop loop(threads, context);
         // Threads take several batches at a time, which is less overhead.
         constexpr index_t batches_at_once = 16;
         const index_t batches = fft->z_batches();
@@ -313,22 +361,13 @@ class FftKernel : public CpuKernel {
                                                planes_, batch, scratch.of(thread));
                  });
 
-        ReportSum clamped;
-        const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
-        const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
-        run_plane_steps(
-            loop, block.axes[0].kept, plane_bytes, threads, progress_after_z, 1,
-            {{fft->column_batches(),
-              [&](index_t z, index_t batch, int thread) {
-                  fft->transform_columns(true, plane(z), batch, scratch.of(thread));
-              }},
-             {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
-                  clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1], block.axes[2],
-                                                output, scratch.of(thread)));
-              }}});
-        const std::chrono::duration<double> used = std::chrono::steady_clock::now() - start;
-        fft_->count_use(used.count(), {spectrum, scratch.data});
-        return clamped.report();
+        run_plane_steps(loop, block.axes[0].kept, plane_bytes, threads, progress_after_z, 1,
+                        {{fft->column_batches(),
+                          [&](index_t z, index_t batch, int thread) {
+                              fft->transform_columns(true, plane(z), batch, scratch.of(thread));
+                          }},
+                         store});
+        return report();
     }
 
   private:

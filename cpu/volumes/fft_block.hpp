@@ -3,7 +3,9 @@
 // Convolution of one block by FFTs in three passes. Planes are transformed in 2D. A fused pass
 // along z transforms columns, multiplies them with the kernel and transforms them back. Planes are
 // then transformed back. Zero planes are neither stored nor transformed. The kernel is kept as 2D
-// spectra of its planes, which the fused pass transforms along z, so that it is never padded.
+// spectra of its planes, which the fused pass transforms along z, so that it is never padded. With
+// a kernel of one plane there is no pass along z: each plane is transformed, multiplied and
+// transformed back while it is in the cache.
 
 #include <algorithm>
 #include <complex>
@@ -43,6 +45,11 @@ struct SpectrumLayout {
         plane = round_up(rows * pitch, z_batch);
     }
 };
+
+/// Whether planes are convolved one by one, since the kernel has one plane.
+inline bool convolves_planes(const Block& block) {
+    return block.axes[0].kernel == 1;
+}
 
 /// Returns the bytes of scratch memory that a thread needs.
 index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, bool complex_data);

@@ -45,6 +45,34 @@ TEST_CASE("all methods agree, for every boundary and mode") {
         }
 }
 
+TEST_CASE("a kernel of one plane convolves planes by every method and division") {
+    Random random(test_seed("kernels of one plane"));
+    int number = 0;
+    for (const Shape3& image : {Shape3{13, 20, 27}, Shape3{1, 22, 31}})
+        for (const Operation operation :
+             {Operation::convolve, Operation::correlate, Operation::adjoint})
+            for (int b = 0; b < 6; ++b) {
+                ConvolverCase c = make_case(random, image, {1, 4, 7});
+                c.options.operation = operation;
+                c.options.boundary = {static_cast<BoundaryKind>(b), b == 1 ? 2.5 : 0};
+                if (operation == Operation::adjoint && b == 1) continue;
+                if (++number % 2 == 0) {
+                    c.image = random.array(c.image.shape, true);
+                    c.image_type = PixelType::complex64;
+                }
+                if (number % 3 == 0) c.options.precision = Precision::float64;
+                for (const Method method : {Method::in_core, Method::dif, Method::tiled}) {
+                    c.options.method = method;
+                    c.options.parts = method == Method::dif ? 4 : 0;
+                    const EngineList engines =
+                        method == Method::tiled ? cpu_engines(2, 40000) : cpu_engines(2);
+                    const std::string wrong = defect(c, engines);
+                    INFO(c.describe() << "\n" << wrong);
+                    CHECK(wrong.empty());
+                }
+            }
+}
+
 TEST_CASE("memory limits divide the output into tiles in z, y and x, and the result is the same",
           "[long]") {
     Random random(test_seed("tiles"));
