@@ -56,12 +56,11 @@ inline constexpr index_t least_part_extent = 64;
 inline constexpr double share_of_image = 1.0 / 3;
 inline constexpr double most_part_pixels = 1 << 23;
 
-/// Iterations of the first reference of a volume, and the factor from one reference to the next
-/// one. The first one of a single plane has the usual number: a plane has few pixels for an object,
-/// and the more so if it also gets the light of planes out of focus. References of many iterations
-/// then have the specks of a PSF that is not quite that of the recording, which are equal in both
-/// halves.
-inline constexpr double first_reference = 80, next_reference = 2.5;
+/// Iterations of the first reference, and the factor from one reference to the next one. A single
+/// plane has few pixels for an object, and the more so if it also gets the light of planes out of
+/// focus. References of many iterations then have the specks of a PSF that is not quite that of the
+/// recording, which are equal in both halves.
+inline constexpr double first_reference = 80, first_reference_of_plane = 25, next_reference = 2.5;
 /// Iterations of the first reference if the coarser image was searched, as a multiple of the number
 /// that is nearest on the coarser image, but at least the usual number. Halves start from the
 /// coarser image, and take fewer iterations than it took.

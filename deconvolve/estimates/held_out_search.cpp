@@ -167,10 +167,11 @@ class HeldOutSearch::References {
   public:
     /// `coarser` is the number that is nearest on the coarser image, or 0 if it is not known.
     References(bool is_plane, int coarser, int limit)
-        : wanted_(is_plane ? numbers::usual_iterations : search::first_reference), limit_(limit) {
+        : wanted_(is_plane ? search::first_reference_of_plane : search::first_reference),
+          limit_(limit) {
         if (coarser > 0)
             wanted_ = std::clamp(search::reference_after_coarser * coarser,
-                                 static_cast<double>(numbers::usual_iterations), wanted_);
+                                 std::min<double>(numbers::usual_iterations, wanted_), wanted_);
     }
 
     /// Returns the number of the next reference: the limit if it is less than a step away.

@@ -100,9 +100,10 @@ std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) 
         squares[level].push_back(sample.square);
         sums[level] += sample.mean;
     }
+    // A tenth of a level's pixels may be those of structures.
     for (std::size_t k = 0; k < noise::levels; ++k) {
         std::vector<double>& of_level = squares[k];
-        if (of_level.size() < static_cast<std::size_t>(common::fewest)) continue;
+        if (static_cast<double>(of_level.size()) < common::few / common::noticeable) continue;
         const auto pixels = static_cast<double>(of_level.size());
         result.push_back({sums[k] / pixels, upper_median(of_level) / median_square, pixels});
     }

@@ -209,7 +209,7 @@ struct DeconvolveOptions {
     /// halves. It restores one half by 80 iterations, and more if the number turns out to be near
     /// 80 and the model fits. It finds after how many iterations the other half's estimate is
     /// nearest to that. The whole image then takes 25 to 65 % more, the more the wider the PSF's
-    /// haze. A single plane has 30 iterations in place of 80, and takes the number of the halves.
+    /// haze. A single plane has 25 iterations in place of 80, and takes the number of the halves.
     /// DeviceDeconvolver sets one photon in eight apart, and takes the number after which the
     /// others predict these best. For all methods but nnls, wiener and map, and not together with
     /// `stop`.

@@ -335,7 +335,7 @@ TEST_CASE("deconvolve: a search of a single plane begins with a reference of few
         };
         Volume result(shape, PixelType::float32);
         const DeconvolveReport report = deconvolver.execute(image.view(), result.view(), run);
-        CHECK(first == (shape.z == 1 ? 30 : 80));
+        CHECK(first == (shape.z == 1 ? 25 : 80));
         CHECK(report.searched > first);
         CHECK(report.iterations <= 200);
     }
