@@ -32,7 +32,9 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
 
     const double x_pass = rows * row_samples * (rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
-    if (convolves_planes(block)) {
+    // Of a single plane, sums in space are preferred where both take about as long: they keep
+    // zeros.
+    if (convolves_planes(block) && z.loaded > 1) {
         const double product = planes * plane_samples / 6 * rates.column_fft_s;
         return (x_pass + y_pass + product) * size_factor + rates.passes_s;
     }
@@ -131,7 +133,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
             checked_multiply(planes, layout.plane), sample_bytes(block.precision, true)));
         // Planes that are convolved one by one stay in the cache.
         bytes_moved += static_cast<double>(cost.kernel_bytes);
-        if (!convolves_planes(block))
+        if (!convolves_planes(block) || block.axes[0].loaded == 1)
             bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes);
         cost.compute_s = fft_seconds(block, rates, size_factor);
         cost.kernel_s = fft_kernel_seconds(block, rates, size_factor) / threads;
