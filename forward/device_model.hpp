@@ -25,7 +25,7 @@ class DeviceModel {
     index_t device_bytes() const { return bytes_; }
 
     // Enqueue ForwardModel's record() and add_back(). All calls use one stream, since they share
-    // workspaces.
+    // workspaces; device_backend.cu orders calls from several.
     void record(std::size_t view, const T* object, T* image, DeviceStream stream) const;
     void add_back(std::size_t view, const T* image, T* object, DeviceStream stream) const;
 

@@ -32,8 +32,8 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
 
     const double x_pass = rows * row_samples * (rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
-    // Of a single plane, sums in space are preferred where both take about as long: they keep
-    // zeros.
+    // A single plane is predicted to take as long as with a pass along z. Where sums in space take
+    // about as long, they are then chosen, and zeros of the image stay zeros in the result.
     if (convolves_planes(block) && z.loaded > 1) {
         const double product = planes * plane_samples / 6 * rates.column_fft_s;
         return (x_pass + y_pass + product) * size_factor + rates.passes_s;

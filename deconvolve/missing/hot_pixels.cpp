@@ -143,7 +143,7 @@ class AllowedNoise {
     float least() const { return *std::min_element(allowed_.begin(), allowed_.end()); }
 
   private:
-    // Whether the pixels are so many that one in a hundred of them is not chance.
+    // Returns whether one in a hundred of the pixels makes as many as a rate can be judged by.
     static bool is_enough(const std::vector<float>& pixels) {
         return common::rare * static_cast<double>(pixels.size()) >=
                static_cast<double>(common::few);
