@@ -45,7 +45,7 @@ class ImageLoader {
             throw BadData("the image is complex: give its intensity, which is real");
         if (search_ != nullptr) search_->begin_image();
         if (problem.estimates_photons()) photons_.emplace(shape_, type, problem.options.saturation);
-        if (problem.dark_level && problem.dark_level->can_find())
+        if (!problem.options.background && problem.dark_level && problem.dark_level->can_find())
             dark_.emplace(*problem.dark_level);
     }
 

@@ -154,6 +154,33 @@ struct ComparedMask {
     }
 };
 
+/// Scales what pixels are above an offset, in place. Those of saturated ones are bounds; pixels
+/// that are left out remain so.
+struct LightAboveOffset {
+    float* pixels;
+    float factor, offset;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float pixel = pixels[i];
+        if (richardson_lucy::is_saturated(pixel))
+            pixels[i] =
+                richardson_lucy::saturated_mark(light(richardson_lucy::saturated_mark(pixel)));
+        else if (richardson_lucy::is_measured(pixel))
+            pixels[i] = light(pixel);
+    }
+
+  private:
+    CONVOLUME_DEVICE float light(float value) const {
+        const float above = value - offset;
+        return above > 0 ? factor * above : 0;
+    }
+};
+
+struct Division {
+    float* values;
+    float divisor;
+    CONVOLUME_DEVICE void operator()(index_t i) const { values[i] /= divisor; }
+};
+
 struct ArrayCopy {
     const float* source;
     float* target;

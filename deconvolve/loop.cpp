@@ -274,32 +274,26 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
 // Writes the weights of pixels to the executor, divided by the largest one.
 void load_pixel_weights(Executor& executor, const DeconvolutionProblem& problem,
                         const ConstImageView& weights) {
-    const auto for_groups = [&](const auto& use) {
-        load_start(weights, problem.image, {}, 0, executor.staging(), use);
-    };
     float most = 0;
-    for_groups([&](const float* values, index_t first, index_t count) {
-        for (index_t i = 0; i < count; ++i) {
-            if (!(values[i] >= 0) || std::isinf(values[i])) {
-                const index_t plane = problem.image.y * problem.image.x;
-                const Index3 at{(first + i) / plane, (first + i) % plane / problem.image.x,
-                                (first + i) % problem.image.x};
-                throw BadData(message("the weight of the pixel at z,y,x = ", to_string(at, ","),
-                                      " is ", values[i],
-                                      ": give finite numbers that are not negative"));
-            }
-            most = std::max(most, values[i]);
-        }
-    });
+    load_start(weights, problem.image, {}, 0, executor.staging(),
+               [&](const float* values, index_t first, index_t count) {
+                   for (index_t i = 0; i < count; ++i) {
+                       if (!(values[i] >= 0) || std::isinf(values[i])) {
+                           const index_t plane = problem.image.y * problem.image.x;
+                           const Index3 at{(first + i) / plane,
+                                           (first + i) % plane / problem.image.x,
+                                           (first + i) % problem.image.x};
+                           throw BadData(message(
+                               "the weight of the pixel at z,y,x = ", to_string(at, ","), " is ",
+                               values[i], ": give finite numbers that are not negative"));
+                       }
+                       most = std::max(most, values[i]);
+                   }
+                   executor.write_pixel_weights(values, first, count);
+               });
     if (most == 0)
         throw BadData("the weights of all pixels are 0: at least one pixel must be compared");
-    std::vector<float> scaled;
-    for_groups([&](const float* values, index_t first, index_t count) {
-        scaled.resize(static_cast<std::size_t>(count));
-        std::transform(values, values + count, scaled.begin(),
-                       [most](float value) { return value / most; });
-        executor.write_pixel_weights(scaled.data(), first, count);
-    });
+    executor.divide_pixel_weights(most);
 }
 
 LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,

@@ -73,6 +73,12 @@ class ArrayExecutor final : public Executor {
     void write_pixel_weights(const float* values, index_t first, index_t count) override {
         arrays_.write(values, array(ArrayRole::pixel_weights), first, count);
     }
+    void divide_pixel_weights(float divisor) override {
+        arrays_.for_each(pixels_, Division{array(ArrayRole::pixel_weights), divisor});
+    }
+    void scale_image(index_t first, index_t count, float factor, float offset) override {
+        arrays_.for_each(count, LightAboveOffset{data_ + first, factor, offset});
+    }
     void write_estimate(const float* values, index_t first, index_t count) override {
         arrays_.write(values, estimate_, first, count);
     }

@@ -93,12 +93,17 @@ class Executor {
     // Copy ranges of pixels or voxels, in C order, between the host and the executor's arrays.
     virtual void write_image(const float* values, index_t first, index_t count) = 0;
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
-    /// Executors that work on whole arrays override this. Problems with such weights have no
-    /// others.
-    virtual void write_pixel_weights(const float*, index_t, index_t) {
-        throw InternalError("weights of pixels in an executor without whole arrays");
-    }
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
+
+    // Executors that work on whole arrays override these. Problems with weights of pixels, or with
+    // several views, have no others.
+    virtual void write_pixel_weights(const float*, index_t, index_t) { needs_whole_arrays(); }
+    virtual void divide_pixel_weights(float) { needs_whole_arrays(); }
+    /// Scales what `count` pixels of the image, from `first` on, are above an offset.
+    virtual void scale_image(index_t /* first */, index_t /* count */, float /* factor */,
+                             float /* offset */) {
+        needs_whole_arrays();
+    }
 
     /// Holds out one photon of the image in 2^`halvings`; put_back() adds these photons to the
     /// image again.
@@ -124,6 +129,11 @@ class Executor {
     /// Completes the estimate if part of the last step waits for the next iteration, which starts
     /// at `start`. Then read_estimate() reads the result of the last iteration.
     virtual void complete(const StepStart&) {}
+
+  private:
+    [[noreturn]] static void needs_whole_arrays() {
+        throw InternalError("work on the pixels of an executor without whole arrays");
+    }
 };
 
 /// Returns the model of all pixels.

@@ -76,7 +76,6 @@ DeconvolveOptions common_options(const DeconvolveOptions& options) {
     DeconvolveOptions common = options;
     common.coarse_start = 0;
     if (options.view_updates != ViewUpdates::simultaneous) common.acceleration = Acceleration::none;
-    common.has_pixel_weights = true;
     common.streamed = false;
     common.image_type.reset();
     return common;
@@ -172,6 +171,7 @@ void ViewDeconvolver::Impl::resolve(const Shape3& result, const std::vector<View
         squared_taps += deconvolve::squared_taps_of(views[v].problem.psf);
     }
     problem.options = resolved(common, result.z);
+    problem.options.has_pixel_weights = !deconvolve::weighs_all_alike(views, result);
     problem.traits = deconvolve::traits_of(common);
     problem.image = result;
     problem.recorded_pixels = pixels;

@@ -39,7 +39,7 @@ void ViewHalves::restore(int split, bool is_second, ImageSink& result, const Dec
         half.choose(split, is_second);
         images.push_back(std::make_unique<StreamedImages>(half, result, untimed));
     }
-    ViewImages all(views_, std::move(images), scales_, true);
+    ViewImages all(views_, std::move(images), scales_);
     iterate_(all, run, context);
 }
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "convolume/error.hpp"
-#include "deconvolve/formulas.hpp"
+#include "deconvolve/staged_planes.hpp"
 
 namespace convolume::deconvolve {
 
@@ -15,24 +15,12 @@ namespace {
 /// Takes the pixels of one view for an executor that holds those of all views.
 class PixelsOfView final : public Executor {
   public:
-    /// Without `all`, pixels are not stored.
-    PixelsOfView(const Executor& host, Executor* all, index_t first, double factor, double offset)
-        : host_(host),
-          all_(all),
-          first_(first),
-          factor_(static_cast<float>(factor)),
-          offset_(static_cast<float>(offset)) {}
+    PixelsOfView(Executor& all, index_t first) : all_(all), first_(first) {}
 
-    HostMemory staging() const override { return host_.staging(); }
-    int threads() const override { return host_.threads(); }
+    HostMemory staging() const override { return all_.staging(); }
+    int threads() const override { return all_.threads(); }
     void write_image(const float* values, index_t first, index_t count) override {
-        if (all_ == nullptr) return;
-        scaled_.resize(static_cast<std::size_t>(count));
-        parallel_ranges(count, threads(), [&](index_t begin, index_t end, int) {
-            for (index_t i = begin; i < end; ++i)
-                scaled_[static_cast<std::size_t>(i)] = scaled(values[i]);
-        });
-        all_->write_image(scaled_.data(), first_ + first, count);
+        all_.write_image(values, first_ + first, count);
     }
     void write_estimate(const float*, index_t, index_t) override { refuse(); }
     void read_estimate(float*, index_t, index_t) const override { refuse(); }
@@ -45,21 +33,9 @@ class PixelsOfView final : public Executor {
     [[noreturn]] static void refuse() {
         throw InternalError("iterations on the pixels of one of several views");
     }
-    /// Scales what is above the offset; marks of pixels remain marks.
-    float scaled(float pixel) const {
-        const auto above = [this](float value) {
-            return factor_ * std::max(value - offset_, 0.0F);
-        };
-        if (richardson_lucy::is_saturated(pixel))
-            return richardson_lucy::saturated_mark(above(richardson_lucy::saturated_mark(pixel)));
-        return richardson_lucy::is_measured(pixel) ? above(pixel) : pixel;
-    }
 
-    const Executor& host_;
-    Executor* all_;
+    Executor& all_;
     index_t first_;
-    float factor_, offset_;
-    std::vector<float> scaled_;
 };
 
 /// The weights of the pixels of a view in the likelihood: 0 outside the result, and elsewhere those
@@ -73,8 +49,41 @@ class ViewWeights {
             factors_[static_cast<std::size_t>(a)] = border_factors(image_[a], view.border);
     }
 
-    /// Writes those of row `i` of all rows, divided by `unit`.
-    void write_row(index_t i, float unit, float* row) const {
+    /// Whether all are 1.
+    bool are_one() const {
+        if (view_.mask.shape() != Shape3{} || view_.border > 0) return false;
+        // A box is inside another one if its corners are.
+        for (const index_t z : {index_t{0}, image_.z - 1})
+            for (const index_t y : {index_t{0}, image_.y - 1})
+                for (const index_t x : {index_t{0}, image_.x - 1})
+                    if (!is_inside(z, y, x)) return false;
+        return true;
+    }
+
+    /// Writes all weights to those of the executor from `first` on, and returns the largest.
+    float write(Executor& executor, index_t first) const {
+        StagedPlanes staged(executor.staging(), image_);
+        std::vector<float> of_rows(static_cast<std::size_t>(image_.z * image_.y));
+        staged.fill_and_copy(
+            image_.z,
+            [&](const IndexRange& planes, float* values) {
+                const index_t before = planes.begin * image_.y;
+                parallel_for(planes.count() * image_.y, executor.threads(), [&](index_t i, int) {
+                    float* const row = values + i * image_.x;
+                    write_row(before + i, row);
+                    of_rows[static_cast<std::size_t>(before + i)] =
+                        *std::max_element(row, row + image_.x);
+                });
+            },
+            [&](const float* values, index_t at, index_t count) {
+                executor.write_pixel_weights(values, first + at, count);
+            });
+        return *std::max_element(of_rows.begin(), of_rows.end());
+    }
+
+  private:
+    /// Writes those of row `i` of all rows.
+    void write_row(index_t i, float* row) const {
         const index_t z = i / image_.y, y = i % image_.y;
         const float of_row =
             factors_[0][static_cast<std::size_t>(z)] * factors_[1][static_cast<std::size_t>(y)];
@@ -88,38 +97,7 @@ class ViewWeights {
             const float* const mask = view_.mask.elements<float>() + i * image_.x;
             for (index_t x = 0; x < image_.x; ++x) row[x] *= mask[x];
         }
-        for (index_t x = 0; x < image_.x; ++x) row[x] /= unit;
     }
-
-    float largest(int threads) const {
-        std::vector<float> of_rows(static_cast<std::size_t>(rows()));
-        parallel_ranges(rows(), threads, [&](index_t begin, index_t end, int) {
-            std::vector<float> row(static_cast<std::size_t>(image_.x));
-            for (index_t i = begin; i < end; ++i) {
-                write_row(i, 1, row.data());
-                of_rows[static_cast<std::size_t>(i)] = *std::max_element(row.begin(), row.end());
-            }
-        });
-        return *std::max_element(of_rows.begin(), of_rows.end());
-    }
-
-    /// Writes all weights, divided by `unit`, to those of the executor from `first` on.
-    void write(Executor& executor, index_t first, float unit) const {
-        constexpr index_t piece = index_t{1} << 22;
-        const index_t at_once = std::clamp<index_t>(piece / image_.x, 1, rows());
-        std::vector<float> weights(static_cast<std::size_t>(at_once * image_.x));
-        for (index_t begin = 0; begin < rows(); begin += at_once) {
-            const index_t count = std::min(at_once, rows() - begin);
-            parallel_for(count, executor.threads(), [&](index_t i, int) {
-                write_row(begin + i, unit, weights.data() + i * image_.x);
-            });
-            executor.write_pixel_weights(weights.data(), first + begin * image_.x,
-                                         count * image_.x);
-        }
-    }
-
-  private:
-    index_t rows() const { return image_.z * image_.y; }
     bool is_inside(index_t z, index_t y, index_t x) const {
         const std::array<double, 3> at = view_.view.map(
             {static_cast<double>(z), static_cast<double>(y), static_cast<double>(x)});
@@ -135,54 +113,36 @@ class ViewWeights {
     std::array<std::vector<float>, 3> factors_;
 };
 
-// Returns the problem of loading an image whose levels are known.
-DeconvolutionProblem with_levels(const DeconvolutionProblem& view, const LoadedImage& found) {
-    DeconvolutionProblem known;
-    known.options = view.options;
-    known.traits = view.traits;
-    known.image = view.image;
-    known.encodes_bounds = view.encodes_bounds;
-    known.options.background = found.background;
-    set_photons(known.options, found.photons);
-    return known;
-}
-
-// Returns the levels that a problem gives.
-LoadedImage given_levels(const DeconvolutionProblem& view) {
-    LoadedImage given;
-    given.background = view.options.background.value();
-    given.photons = {view.options.gain.value(), view.options.offset.value()};
-    return given;
-}
-
 }  // namespace
+
+bool weighs_all_alike(const std::vector<ViewProblem>& views, const Shape3& result) {
+    return std::all_of(views.begin(), views.end(), [&](const ViewProblem& view) {
+        const bool has_unit = view.full_weight == 0 || view.full_weight == 1;
+        return has_unit && ViewWeights(view, result).are_one();
+    });
+}
 
 LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& problem,
                              const TimelineRow& row) {
     found_.clear();
     for (std::size_t v = 0; v < views_.size(); ++v) {
-        PixelsOfView level_probe(executor, nullptr, 0, 1, 0);
-        found_.push_back(knows_levels_ ? given_levels(views_[v].problem)
-                                       : images_[v]->load(level_probe, views_[v].problem, row));
+        PixelsOfView pixels(executor, scales_.first(v));
+        found_.push_back(images_[v]->load(pixels, views_[v].problem, row));
     }
     LoadedImage all;
     const PhotonScale& first = found_[0].photons;
     all.background = all.mean = found_[0].background - first.offset;
     all.photons.gain = all.noise.gain = first.gain;
     all.has_gain = true;
-    float largest = 0;
-    double full_weight = 0;
-    std::vector<ViewWeights> weights;
     for (std::size_t v = 0; v < views_.size(); ++v) {
-        LoadedImage& found = found_[v];
+        const LoadedImage& found = found_[v];
         const double factor = found.photons.gain / first.gain;
         const double background = factor * (found.background - found.photons.offset);
         scales_.set_scale(v, {static_cast<float>(factor * views_[v].light),
                               static_cast<float>(background - all.background)});
-        const DeconvolutionProblem known = with_levels(views_[v].problem, found);
-        PixelsOfView pixels(executor, &executor, scales_.first(v), factor, found.photons.offset);
-        const LoadedImage loaded = images_[v]->load(pixels, known, row);
-        if (knows_levels_) found = loaded;
+        if (factor != 1 || found.photons.offset != 0)
+            executor.scale_image(scales_.first(v), scales_.count(v), static_cast<float>(factor),
+                                 static_cast<float>(found.photons.offset));
         // Views count by their numbers of pixels.
         const double share = static_cast<double>(element_count(views_[v].problem.image)) /
                              static_cast<double>(problem.pixels());
@@ -193,8 +153,17 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
         all.missing_pixels += found.missing_pixels;
         all.has_gain = all.has_gain && found.has_gain;
         all.is_filtered = all.is_filtered || found.is_filtered;
-        weights.emplace_back(views_[v], problem.image);
-        largest = std::max(largest, weights.back().largest(executor.threads()));
+    }
+    if (problem.options.has_pixel_weights) write_weights(executor, problem.image);
+    return all;
+}
+
+void ViewImages::write_weights(Executor& executor, const Shape3& result) const {
+    float largest = 0;
+    double full_weight = 0;
+    for (std::size_t v = 0; v < views_.size(); ++v) {
+        largest =
+            std::max(largest, ViewWeights(views_[v], result).write(executor, scales_.first(v)));
         full_weight = std::max(full_weight, views_[v].full_weight);
     }
     if (!(largest > 0))
@@ -202,9 +171,7 @@ LoadedImage ViewImages::load(Executor& executor, const DeconvolutionProblem& pro
             "no pixel of the views is inside the result and has a weight above 0: check the "
             "transforms, whose direction may be the other one, and the masks");
     const float unit = full_weight > 0 ? static_cast<float>(full_weight) : largest;
-    for (std::size_t v = 0; v < views_.size(); ++v)
-        weights[v].write(executor, scales_.first(v), unit);
-    return all;
+    if (unit != 1) executor.divide_pixel_weights(unit);
 }
 
 ExecutionReport ViewImages::store(const Executor& executor, const DeconvolutionProblem& problem,

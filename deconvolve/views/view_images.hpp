@@ -24,15 +24,17 @@ struct ViewProblem {
     double full_weight = 0;  ///< ViewLevels::full_weight
 };
 
+/// Whether all pixels of the views have a weight of 1 in the likelihood, so that weights are not
+/// needed: no view has a mask or a border, and the result covers all of them.
+bool weighs_all_alike(const std::vector<ViewProblem>& views, const Shape3& result);
+
 class ViewImages final : public CallerImages {
   public:
     /// `images` has the image of each view; that of the first one also has the result of all. The
-    /// other arguments are kept by reference. With `knows_levels`, the problems of the views give
-    /// background, offset and gain, which are then not looked for.
+    /// other arguments are kept by reference.
     ViewImages(const std::vector<ViewProblem>& views,
-               std::vector<std::unique_ptr<CallerImages>> images, ViewScales& scales,
-               bool knows_levels = false)
-        : views_(views), images_(std::move(images)), scales_(scales), knows_levels_(knows_levels) {}
+               std::vector<std::unique_ptr<CallerImages>> images, ViewScales& scales)
+        : views_(views), images_(std::move(images)), scales_(scales) {}
 
     LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
                      const TimelineRow& row) override;
@@ -43,10 +45,11 @@ class ViewImages final : public CallerImages {
     const std::vector<LoadedImage>& found() const { return found_; }
 
   private:
+    void write_weights(Executor& executor, const Shape3& result) const;
+
     const std::vector<ViewProblem>& views_;
     std::vector<std::unique_ptr<CallerImages>> images_;
     ViewScales& scales_;
-    bool knows_levels_;
     std::vector<LoadedImage> found_;
 };
 

@@ -211,6 +211,36 @@ TEST_CASE("steps of several views are those of the formula", "[views]") {
     CHECK(error_of(result, result_of(floats, made.grid)) < 1e-4);
 }
 
+TEST_CASE("views without weights are those with weights of one", "[views]") {
+    const Volume psf = gaussian({3, 5, 5}, {1, 1, 1});
+    const Shape3 shape{8, 9, 8};
+    std::vector<View> views{{shape, {{psf.view()}}}, {shape, {{psf.view()}}}};
+    views[1].map = quarter_turn(shape);
+    const Recordings made = record(shape, views, {30, 12}, {1, 0.5});
+    std::vector<ViewLevels> levels(2);
+    for (std::size_t v = 0; v < 2; ++v) {
+        levels[v].background = v == 0 ? 30 : 12;
+        levels[v].offset = v == 0 ? 5 : 2;
+        levels[v].gain = v == 0 ? 1 : 0.7;
+    }
+    Volume ones(shape, PixelType::float32);
+    std::fill_n(ones.elements<float>(), element_count(shape), 1.0F);
+    std::vector<View> masked = views;
+    masked[0].mask = ones.view();
+    for (const ViewUpdates updates : {ViewUpdates::simultaneous, ViewUpdates::sequential}) {
+        DeconvolveOptions options = plain(4);
+        options.view_updates = updates;
+        options.saturation = 300;
+        Volume with(shape, PixelType::float32), without(shape, PixelType::float32);
+        const ViewDeconvolver weighs(shape, masked, options, levels, on_cpu());
+        const ViewDeconvolver does_not(shape, views, options, levels, on_cpu());
+        CHECK(does_not.plan().array_bytes < weighs.plan().array_bytes);
+        CHECK(weighs.execute(made.seen(), with.view())[0].saturated_pixels > 0);
+        does_not.execute(made.seen(), without.view());
+        CHECK(error_of(without, with) == 0);
+    }
+}
+
 TEST_CASE("two views restore better than either", "[views][long]") {
     const Volume psf = gaussian({15, 7, 7}, {3, 1, 1});
     const Shape3 shape{24, 20, 24};
