@@ -83,7 +83,7 @@ inline CONVOLUME_TO_STRING(PixelSearch)
              "auto: find the number of iterations at which two halves of the photons agree best; a "
              "number: stop when an iteration lowers the misfit by less than this fraction; for "
              "wiener and map, when the residual is at most this",
-             {.range = "from 0",
+             {.range = "from 0 to below 1",
               .if_unset = "without --iterations auto for rl, rl-tv and shb, else never; wiener: "
                           "0.001; map: 0.0002"}},
             [](const DeconvolveOptions& options) {

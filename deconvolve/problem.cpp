@@ -57,7 +57,9 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
         throw InvalidArgument(message(*options.coarse_start,
                                       " iterations on coarser images were asked for: give a number "
                                       "from 0 as coarse start"));
-    if (options.stop) check_number("stop criterion", *options.stop, true);
+    if (options.stop && !(*options.stop >= 0 && *options.stop < 1))
+        throw InvalidArgument(message("the stop criterion is ", *options.stop,
+                                      ": give a fraction from 0 to below 1"));
     if (options.hold_out && !traits.counts_photons)
         throw InvalidArgument(
             message(to_string(options.method),

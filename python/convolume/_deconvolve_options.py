@@ -133,9 +133,6 @@ def require_used(options: Mapping[str, Any]) -> None:
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
     """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
-    stop = options.get("stop")
-    if isinstance(stop, bool) or isinstance(stop, int | float) and not 0 <= stop < 1:
-        raise InvalidArgument(f"stop is {stop!r}: give 'auto', or a fraction from 0 to below 1")
     own = {name: value for name, value in options.items()
            if name not in Devices.__annotations__ and name not in ("depths", *MISSING_OPTIONS)}
     if isinstance(own.get("saturation"), str):

@@ -54,6 +54,7 @@ TEST_CASE("deconvolve: invalid options are refused by name") {
         o.noise_to_signal = 0;
     });
     check("stop", [](auto& o) { o.stop = -1; });
+    check("stop", [](auto& o) { o.stop = 1; });
     check("photons", [](auto& o) {
         o.method = DeconvolveMethod::wiener;
         o.hold_out = true;
