@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <cstring>
+#include <map>
 #include <span>
 #include <stdexcept>
 
@@ -31,6 +32,7 @@ class HostScheduler {
         for (std::size_t i = 0; i < fibers_.size(); ++i) {
             Fiber& fiber = fibers_[i];
             fiber.finished = false;
+            fiber.waits = false;
             fiber.copies = {};
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack.get();
@@ -38,19 +40,32 @@ class HostScheduler {
             fiber.context.uc_link = &main_;
             makecontext(&fiber.context, &HostScheduler::enter, 0);
         }
-        for (;;) {
-            std::size_t finished = 0;
+        for (std::size_t finished = 0; finished < fibers_.size();) {
+            bool stuck = true;
             for (current_ = 0; current_ < fibers_.size(); ++current_) {
                 Fiber& fiber = fibers_[current_];
-                if (!fiber.finished) swapcontext(&main_, &fiber.context);
+                if (fiber.finished || fiber.waits) continue;
+                stuck = false;
+                swapcontext(&main_, &fiber.context);
                 finished += fiber.finished;
             }
-            if (finished == fibers_.size()) return;
-            if (finished != 0) throw std::logic_error("a barrier that only some threads reach");
+            if (stuck) throw std::logic_error("a barrier that only some threads reach");
         }
     }
 
-    void sync() { swapcontext(&fibers_[current_].context, &main_); }
+    /// Barrier 0 is that of all threads.
+    void sync() { sync_at(0, static_cast<int>(fibers_.size())); }
+    void sync_at(int id, int threads) {
+        std::vector<Fiber*>& waiting = waiting_[id];
+        Fiber& fiber = fibers_[current_];
+        fiber.waits = true;
+        waiting.push_back(&fiber);
+        if (waiting.size() == static_cast<std::size_t>(threads)) {
+            for (Fiber* other : waiting) other->waits = false;
+            waiting.clear();
+        }
+        swapcontext(&fiber.context, &main_);
+    }
     index_t block() const { return block_; }
     index_t blocks() const { return blocks_; }
     char* shared() { return reinterpret_cast<char*>(shared_.data()); }
@@ -87,6 +102,7 @@ class HostScheduler {
         std::unique_ptr<char[]> stack{new char[stack_bytes]};  // untouched pages cost nothing
         Copies copies;
         bool finished = false;
+        bool waits = false;  ///< for other threads at a barrier
     };
 
     /// Returns the fibers of all thread blocks. If each had its own, the system would clear their
@@ -109,6 +125,7 @@ class HostScheduler {
     std::vector<Unit> shared_;
     std::span<Fiber> fibers_;
     const std::function<void(const HostBlock&)>& body_;
+    std::map<int, std::vector<Fiber*>> waiting_;  ///< threads at each barrier
     ucontext_t main_{};
     std::size_t current_ = 0;
 };
@@ -124,6 +141,9 @@ char* HostBlock::shared() const {
 }
 void HostBlock::sync() const {
     scheduler_->sync();
+}
+void HostBlock::sync_at(int id, int threads) const {
+    scheduler_->sync_at(id, threads);
 }
 
 void HostBlock::copy(void* to, const void* from, std::size_t bytes) const {

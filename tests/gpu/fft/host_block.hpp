@@ -25,6 +25,8 @@ class HostBlock {
     index_t blocks() const;
     char* shared() const;
     void sync() const;
+    /// Waits for `threads` threads at barrier `id`, which is at least 1.
+    void sync_at(int id, int threads) const;
     int forget(int value) const { return value; }
 
     template <class T>

@@ -20,6 +20,10 @@ struct DeviceBlock {
         return memory;
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
+    /// Waits for `threads` threads, whole warps, at barrier `id`, which is 1 to 15.
+    __device__ __forceinline__ void sync_at(int id, int threads) const {
+        asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+    }
 
     /// Returns `value` so that the compiler can assume nothing about it.
     __device__ __forceinline__ int forget(int value) const {
