@@ -255,10 +255,47 @@ struct ChannelShape {
     static constexpr int blocks_per_unit = division.blocks;
 };
 
+/// Transforms the sums of a frame in `memory`, and stores its channels. `thread` is one of the
+/// threads of the frame. `again`: the thread transforms further frames later.
+template <class Shape, bool again, class Context, class Real>
+CONVOLUME_DEVICE void transform_frame(const Context& context, const ChannelJob<Real>& job,
+                                      int offset, int thread, index_t signal, index_t frame) {
+    using Transform = SegmentTransform<Real, Shape>;
+    // The compiler would keep the addresses and twiddle factors of a thread in registers from frame
+    // to frame, although they are computed and loaded in little time.
+    const Complex<Real>* table = job.twiddles;
+    if constexpr (again) {
+        offset = context.forget(offset);
+        thread = context.forget(thread);
+        context.forget(table);
+    }
+    char* const memory = context.shared() + offset;
+    typename Transform::ThreadSamples v;
+    const auto* const handed = reinterpret_cast<const Complex<Real>*>(memory);
+    constexpr int last = Shape::plan.last();
+    // A thread's places follow a multiple of 16, so that handed() of a sum is that of its parts.
+    const int place = Shape::handed(Transform::template place<last>(thread));
+    unroll<Transform::elements>([&](auto i) {
+        constexpr int step = Transform::template step<last>(decltype(i)::value);
+        v[i] = handed[place + Shape::handed(step)];
+    });
+    const typename Transform::Twiddles twiddles(context, thread, table);
+    const SegmentMemory<Real, Shape, Context> exchange{context, memory};
+    Transform::back(exchange, thread, v, twiddles);
+
+    if (frame >= job.frames) return;
+    auto* const target = static_cast<Complex<Real>*>(job.target) +
+                         (signal * job.frames + frame) * job.target_row + thread;
+    unroll<Transform::elements>([&](auto i) {
+        constexpr int k = decltype(i)::value * Transform::threads;
+        // The first half of the channels is always stored.
+        if (k < Transform::plan.n / 2 || thread + k < job.stored) context.store(target + k, v[i]);
+    });
+}
+
 /// The body of the CUDA kernel for a ChannelShape. Thread blocks follow the frames of a signal.
 template <class Shape, class Context, class Real = typename Shape::Number>
 CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob<Real>& job) {
-    using Transform = SegmentTransform<Real, Shape>;
     constexpr int N = Shape::channels;
     const index_t signal = context.block() / job.groups;
     const index_t first = (context.block() - signal * job.groups) * Shape::frames;
@@ -284,42 +321,18 @@ CONVOLUME_DEVICE void channelize_frames(const Context& context, const ChannelJob
     });
     context.sync();
 
-    const auto transform = [&](int frame) {
-        // The compiler would keep the addresses and twiddle factors of a thread in registers from
-        // frame to frame, although they are computed and loaded in little time.
-        int thread = context.thread() % Shape::threads_each;
-        const Complex<Real>* table = job.twiddles;
-        if constexpr (Shape::lanes < Shape::frames) {
-            thread = context.forget(thread);
-            context.forget(table);
-        }
-        typename Transform::ThreadSamples v;
-        const Complex<Real>* const handed = memory_of(frame);
-        constexpr int last = Shape::plan.last();
-        const int place = Transform::template place<last>(thread);
-        unroll<Transform::elements>([&](auto i) {
-            constexpr int step = Transform::template step<last>(decltype(i)::value);
-            v[i] = handed[Shape::handed(place + step)];
-        });
-        const typename Transform::Twiddles twiddles(context, thread, table);
-        const SegmentMemory<Real, Shape, Context> exchange{
-            context, reinterpret_cast<char*>(memory_of(frame))};
-        Transform::back(exchange, thread, v, twiddles);
-
-        if (first + frame >= job.frames) return;
-        auto* const target = static_cast<Complex<Real>*>(job.target) +
-                             (signal * job.frames + first + frame) * job.target_row;
-        unroll<Transform::elements>([&](auto i) {
-            const int k = thread + decltype(i)::value * Transform::threads;
-            if (k < job.stored) context.store(target + k, v[i]);
-        });
-    };
     const int lane = context.thread() / Shape::threads_each;
+    const int thread = context.thread() % Shape::threads_each;
+    const auto transform = [&](int f) {
+        constexpr bool again = Shape::lanes < Shape::frames;
+        transform_frame<Shape, again>(context, job, static_cast<int>(f * Shape::frame_bytes),
+                                      thread, signal, first + f);
+    };
     if constexpr (Shape::lanes == Shape::frames) {
         transform(lane);
     } else {
         CONVOLUME_NO_UNROLL
-        for (int frame = lane; frame < Shape::frames; frame += Shape::lanes) transform(frame);
+        for (int f = lane; f < Shape::frames; f += Shape::lanes) transform(f);
     }
 }
 
