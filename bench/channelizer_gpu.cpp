@@ -125,8 +125,8 @@ bool report(const char* work, const Case& c, const ChannelizerPlan& plan,
     return good;
 }
 
-bool divides_alike(const Case& c) {
-    const index_t samples = 60 * c.channels + 777, numbers = (is_integer(c.type) ? 2 : 1) * samples;
+bool divides_alike(const Case& c, index_t samples) {
+    const index_t numbers = (is_integer(c.type) ? 2 : 1) * samples;
     const ChannelizerOptions options = options_of(c);
     const std::vector<char> signal = random_bytes(c.type, numbers);
     EngineChoice cpu;
@@ -251,7 +251,11 @@ int check_cases(bool analysis, bool synthesis) {
             for (const index_t step : {channels, channels / 4 * 3, channels / 2}) {
                 const Case c{channels, 5, step, type, precision};
                 cases += analysis ? 1 : 0;
-                if (analysis && !divides_alike(c)) ++wrong;
+                if (analysis && !divides_alike(c, 60 * channels + 777)) ++wrong;
+                // GPUs divide long signals otherwise.
+                if (analysis && step == channels && channels <= 4096 &&
+                    precision == Precision::float32 && !divides_alike(c, (1 << 24) + 777))
+                    ++wrong;
                 if (!synthesis || is_integer(type)) continue;
                 ++cases;
                 if (!joins_alike(c)) ++wrong;

@@ -31,7 +31,9 @@ struct ChannelJob {
     index_t target_row = 0;  ///< elements from one row of `target` to the next
     index_t frames = 0;      ///< number of frames of each signal
     index_t first = 0;       ///< last sample that frame 0 depends on
-    index_t groups = 0;      ///< thread blocks of each signal, or of each block of phases
+    /// Thread blocks of each signal, or of each block of phases; of walk_frames() batches of frames
+    /// of each signal, and of all signals.
+    index_t groups = 0, all_groups = 0;
     int channels = 0, step = 0, terms = 0;
     int stored = 0;  ///< channels that are stored
 

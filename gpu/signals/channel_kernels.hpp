@@ -9,14 +9,21 @@
 
 namespace convolume::gpu {
 
-/// A CUDA kernel that runs channelize_frames() for `channels` channels.
+/// A CUDA kernel that runs channelize_frames() or walk_frames() for `channels` channels.
 struct ChannelCudaKernel {
     int channels = 0;
     int threads = 0;           ///< number of threads of a thread block
-    int frames = 0;            ///< number of frames of a thread block
+    int frames = 0;            ///< number of frames that a thread block computes at once
     index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* kernel = nullptr;
+    // Of walk_frames(); 0 for channelize_frames():
+    int terms = 0;              ///< most taps of each channel
+    int blocks_per_unit = 0;    ///< number of thread blocks that a multiprocessor has to hold
+    index_t fewest_frames = 0;  ///< of a signal, and of a thread block
+
+    bool walks() const { return terms > 0; }
 };
+/// Returns the CUDA kernels; those of walk_frames() come first.
 template <class Real>
 const std::vector<ChannelCudaKernel>& channel_cuda_kernels();
 

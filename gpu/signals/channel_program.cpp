@@ -50,8 +50,9 @@ class ChannelProgram : public DeviceChannelProgram {
         copy_to_device(taps_.get(), backward.data(), taps_bytes, stream);
         bytes_ = taps_bytes;
         for (const ChannelCudaKernel& kernel : channel_cuda_kernels<Real>())
-            if (kernel.channels == spec.sizes.channels &&
-                can_run(kernel.kernel, kernel.shared_bytes, spec.device))
+            if (!cuda_kernel_ && kernel.channels == spec.sizes.channels &&
+                can_run(kernel.kernel, kernel.shared_bytes, spec.device) &&
+                (!kernel.walks() || is_worth_walks(kernel)))
                 cuda_kernel_ = &kernel;
         if (cuda_kernel_) {
             allow_shared_bytes(cuda_kernel_->kernel, cuda_kernel_->shared_bytes,
@@ -78,6 +79,17 @@ class ChannelProgram : public DeviceChannelProgram {
 
   private:
     static constexpr bool single = sizeof(Real) == 4;
+
+    // Also finds out how many thread blocks walk.
+    bool is_worth_walks(const ChannelCudaKernel& kernel) {
+        const ChannelSpec& sizes = spec_.sizes;
+        if (sizes.step != sizes.channels || sizes.taps_per_channel > kernel.terms) return false;
+        walks_ = resident_blocks(kernel.kernel, kernel.threads, kernel.shared_bytes);
+        return walks_ >=
+                   index_t{device_properties(spec_.device).processors} * kernel.blocks_per_unit &&
+               spec_.frames >= kernel.fewest_frames &&
+               checked_multiply(spec_.signals, spec_.frames) / walks_ >= kernel.fewest_frames;
+    }
 
     ChannelJob<Real> job() const {
         const ChannelSpec& sizes = spec_.sizes;
@@ -115,7 +127,8 @@ class ChannelProgram : public DeviceChannelProgram {
         job.target_row = job.stored;
         job.twiddles = twiddles_;
         job.groups = ceil_div(spec_.frames, cuda_kernel_->frames);
-        launch(cuda_kernel_->kernel, checked_multiply(spec_.signals, job.groups),
+        job.all_groups = checked_multiply(spec_.signals, job.groups);
+        launch(cuda_kernel_->kernel, cuda_kernel_->walks() ? walks_ : job.all_groups,
                cuda_kernel_->threads, cuda_kernel_->shared_bytes, job, stream);
     }
 
@@ -174,6 +187,7 @@ class ChannelProgram : public DeviceChannelProgram {
     DevicePool pool_;
     ChannelInput input_;
     const ChannelCudaKernel* cuda_kernel_ = nullptr;
+    index_t walks_ = 0;  ///< number of thread blocks of walk_frames()
     DevicePool::BorrowedMemory taps_;
     const Complex<Real>* twiddles_ = nullptr;
     index_t bytes_ = 0;

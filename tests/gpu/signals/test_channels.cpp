@@ -2,8 +2,13 @@
 // Runs the CUDA kernels of polyphase filter banks on the host, and compares with sums and
 // transforms in double precision.
 
+#include <cstring>
+#include <limits>
+
+#include "convolume/error.hpp"
 #include "gpu/fft/plan.hpp"
 #include "gpu/signals/channel_kernel.hpp"
+#include "gpu/signals/channel_walk.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/signals/host_segment_block.hpp"
@@ -98,23 +103,66 @@ double bound() {
     return sizeof(Real) == 4 ? 1e-6 : 1e-14;
 }
 
+// Signals, and what CUDA kernels need to divide them into N channels.
+template <class Real, int N>
+struct FrameProblem {
+    explicit FrameProblem(const ChannelCase& c)
+        : signals(c),
+          backward(random_samples<Real>(index_t{N} * c.terms, 4)),
+          twiddles(plan_twiddles<Real>(ChannelShape<Real, N>::plan)),
+          job(job_of(c, signals, backward)) {
+        job.twiddles = twiddles.data();
+        job.target_row = job.stored + 1;
+    }
+
+    /// Runs `body` in thread blocks of a shape, each thread with the job, and returns the frames.
+    template <class Shape, class Body>
+    std::vector<std::complex<Real>> frames_of(index_t signal_count, index_t blocks,
+                                              const Body& body) {
+        auto frames = poisoned<std::complex<Real>>(signal_count * job.frames * job.target_row);
+        job.target = frames.data();
+        run_on_host(blocks, Shape::threads, Shape::shared_bytes,
+                    [&](const HostBlock& block) { body(HostSegmentBlock(block), job); });
+        return frames;
+    }
+
+    std::vector<std::complex<Real>> frames(index_t signal_count) {
+        using Shape = ChannelShape<Real, N>;
+        job.groups = ceil_div(job.frames, Shape::frames);
+        return frames_of<Shape>(
+            signal_count, signal_count * job.groups,
+            [](const auto& block, const auto& own) { channelize_frames<Shape>(block, own); });
+    }
+
+    std::vector<std::complex<Real>> frames_of_walks(index_t signal_count, index_t blocks) {
+        using Shape = ChannelWalkShape<Real, N>;
+        job.groups = ceil_div(job.frames, Shape::batch);
+        job.all_groups = signal_count * job.groups;
+        return frames_of<Shape>(signal_count, blocks, [](const auto& block, const auto& own) {
+            walk_frames<Shape>(block, own);
+        });
+    }
+
+    StoredSignals<Real> signals;
+    std::vector<Real> backward;
+    std::vector<Complex<Real>> twiddles;
+    ChannelJob<Real> job;
+};
+
+std::string text_of(const ChannelCase& c) {
+    return message(c.signals, " signals, ", c.channels, " channels, step ", c.step, ", ", c.terms,
+                   " terms, first ", c.first, ", ", c.samples, " samples, input ",
+                   static_cast<int>(c.input));
+}
+
 template <class Real, int N>
 void check_frames(const ChannelCase& c) {
-    INFO(N << " channels, step " << c.step << ", " << c.terms << " terms, first " << c.first << ", "
-           << c.samples << " samples, input " << static_cast<int>(c.input));
-    using Shape = ChannelShape<Real, N>;
-    const StoredSignals<Real> signals(c);
-    const auto backward = random_samples<Real>(index_t{N} * c.terms, 4);
-    const auto twiddles = plan_twiddles<Real>(Shape::plan);
-    ChannelJob<Real> job = job_of(c, signals, backward);
-    job.twiddles = twiddles.data();
-    job.target_row = job.stored + 1;
-    job.groups = ceil_div(job.frames, Shape::frames);
-    auto frames = poisoned<std::complex<Real>>(c.signals * job.frames * job.target_row);
-    job.target = frames.data();
-    run_on_host(
-        c.signals * job.groups, Shape::threads, Shape::shared_bytes,
-        [&](const HostBlock& block) { channelize_frames<Shape>(HostSegmentBlock(block), job); });
+    INFO(text_of(c));
+    FrameProblem<Real, N> problem(c);
+    const auto frames = problem.frames(c.signals);
+    const ChannelJob<Real>& job = problem.job;
+    const auto& signals = problem.signals;
+    const auto& backward = problem.backward;
     for (index_t s = 0; s < c.signals; ++s)
         for (index_t n = 0; n < job.frames; ++n) {
             const Signal want =
@@ -128,6 +176,23 @@ void check_frames(const ChannelCase& c) {
             // Memory behind the channels is still NaN.
             CHECK(row[job.stored] != row[job.stored]);
         }
+}
+
+// Compares every bit, also of NaN.
+template <int N>
+void check_walks(const ChannelCase& c, std::initializer_list<index_t> block_counts,
+                 index_t nan_at = -1) {
+    INFO(text_of(c));
+    FrameProblem<float, N> problem(c);
+    if (nan_at >= 0)
+        reinterpret_cast<float*>(problem.signals.bytes.data())[nan_at] =
+            std::numeric_limits<float>::quiet_NaN();
+    const auto want = problem.frames(c.signals);
+    for (const index_t blocks : block_counts) {
+        INFO(blocks << " thread blocks");
+        const auto got = problem.frames_of_walks(c.signals, blocks);
+        CHECK(std::memcmp(got.data(), want.data(), want.size() * sizeof(want[0])) == 0);
+    }
 }
 
 template <class Real, int N>
@@ -177,6 +242,19 @@ TEST_CASE("double frames of one CUDA kernel agree with sums and transforms") {
     check_frames_of_all_inputs<double, 256>();
     check_frames_of_all_inputs<double, 1024>();
     check_frames<double, 4096>({4096, 4096, 2, 4095, 15000, 1, ChannelInput::complex});
+}
+TEST_CASE("frames of thread blocks that walk have the bits of others") {
+    for (const auto input :
+         {ChannelInput::real, ChannelInput::complex, ChannelInput::pairs8, ChannelInput::pairs16}) {
+        // The first frames begin before the signals, and the last ones end behind them.
+        check_walks<256>({256, 256, 16, 5, 256 * 26 + 17, 2, input}, {1, 2, 5, 40});
+        check_walks<256>({256, 256, 3, 255, 256 * 11, 3, input}, {2, 7});
+    }
+    // A NaN reaches only the frames whose taps meet it.
+    for (const index_t nan_at : {0, 2 * 256 * 9 + 100})
+        check_walks<256>({256, 256, 5, 0, 256 * 20, 1, ChannelInput::complex}, {2}, nan_at);
+    check_walks<512>({512, 512, 16, 511, 512 * 23, 1, ChannelInput::complex}, {2});
+    check_walks<1024>({1024, 1024, 16, 0, 1024 * 22 + 1, 1, ChannelInput::complex}, {2});
 }
 TEST_CASE("a CUDA kernel sums for any number of channels") {
     check_sums<float>({1000, 1000, 17, 0, 30000, 2, ChannelInput::complex});
