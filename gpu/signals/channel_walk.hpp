@@ -18,12 +18,14 @@ struct ChannelWalkShape {
     using Frame = ChannelShape<Real, N>;
     static constexpr int channels = N;
     static constexpr int terms = 16;  ///< most taps of each channel
-    static constexpr int batch = 4;   ///< number of frames that are summed, or transformed, at once
+    static constexpr int batch = 4;   ///< number of frames that are summed at once
+    static constexpr int lanes = 2;   ///< number of frames that are transformed at a time
     static constexpr int phases = 2;  ///< number of phases of a summing thread
     static constexpr int sum_threads = N / phases;
-    static constexpr int transform_threads = batch * Frame::threads_each;
+    static constexpr int transform_threads = lanes * Frame::threads_each;
     static constexpr int threads = transform_threads + sum_threads;
-    static_assert(terms % batch == 0 && sum_threads % 32 == 0 && threads % 32 == 0);
+    static_assert(terms % batch == 0 && batch % lanes == 0 && sum_threads % 32 == 0 &&
+                  threads % 32 == 0);
     /// Samples of the batches that later frames depend on, and then two batches of sums.
     static constexpr index_t ring_bytes = index_t{2} * sizeof(Real) * N * terms;
     static constexpr index_t shared_bytes = ring_bytes + 2 * batch * Frame::frame_bytes;
@@ -198,8 +200,14 @@ CONVOLUME_DEVICE void walk_transforms(const Context& context, const ChannelJob<R
     CONVOLUME_NO_UNROLL
     for (; walk.left > 0; walk.advance(job.groups)) {
         hand_over<Shape>(context);
-        transform_frame<Frame, true>(frame_threads, job, walk.template place<Shape>(lane), thread,
-                                     walk.signal, index_t{walk.batch} * Shape::batch + lane);
+        CONVOLUME_NO_UNROLL
+        for (int frame = lane; frame < Shape::batch; frame += Shape::lanes) {
+            // Adds 0, which the compiler does not know: it would keep the twiddle factors of a
+            // thread in registers from frame to frame, and have too few for the rest.
+            const int own = thread + (context.forget(walk.left) >> 31);
+            transform_frame<Frame, true>(frame_threads, job, walk.template place<Shape>(frame), own,
+                                         walk.signal, index_t{walk.batch} * Shape::batch + frame);
+        }
     }
 }
 
