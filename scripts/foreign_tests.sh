@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the test suites of other libraries, as they publish them, with the drop-ins of convolume in place of their
 # functions: scipy.signal, scipy.ndimage and skimage.restoration; with --cupy those of CuPy, on a GPU.
-#   scripts/foreign_tests.sh [--shard I/N] [--cupy SOURCES] [PACKAGE]
+#   scripts/foreign_tests.sh [--shard I/N] [--sample] [--cupy SOURCES] [PACKAGE]
 # SOURCES: a folder of CuPy's sources, of the version that $PYTHON (default python3) has.
 # PACKAGE: the folder of a build that has the Python package, default build/dev/python. --shard runs the I-th of N
-# parts of all cases. python/tests/foreign/exclusions.toml has the cases that must fail, with the reasons.
+# parts of all cases, --sample one in eight cases of the largest tests. python/tests/foreign/exclusions.toml has the cases that must fail, with the reasons.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 shard=1/1
+sample=
 cupy=
 package=$root/build/dev/python
 while [ $# -gt 0 ]; do
     case $1 in
         --shard) shard=$2; shift ;;
+        --sample) sample=--sample ;;
         --cupy) cupy=$(CDPATH='' cd -- "$2" && pwd); shift ;;
         *) package=$(CDPATH='' cd -- "$1" && pwd) ;;
     esac
@@ -31,7 +33,7 @@ suite() {
     library=$1
     shift
     (cd "$package" && "$python" -m pytest -p no:cacheprovider -p foreign_plugin --foreign "$library" \
-        --shard "$shard" -W ignore::pytest.PytestUnknownMarkWarning "$@")
+        --shard "$shard" $sample -W ignore::pytest.PytestUnknownMarkWarning "$@")
 }
 
 if [ -n "$cupy" ]; then

@@ -2,10 +2,12 @@
 """Plugin of pytest that runs the test suites of SciPy, scikit-image and CuPy with the drop-ins of convolume.
 
 It replaces their functions before their test modules are imported. Cases of exclusions.toml must fail: a case that
-passes is an error, and so is an entry without a case. Options: ``--foreign=LIBRARY`` and ``--shard=I/N``. Of CuPy's
-cases, only those run that concern drop-ins by their names: each compiles CUDA kernels, and most test other functions.
+passes is an error, and so is an entry without a case. Options: ``--foreign=LIBRARY``, ``--shard=I/N`` and ``--sample``,
+which leaves out most of the largest tests' cases, and long tests of functions without a drop-in. Of CuPy's cases, only
+those run that concern drop-ins by their names: each compiles CUDA kernels, and most test other functions.
 """
 
+import collections
 import fnmatch
 import importlib
 import tomllib
@@ -21,6 +23,11 @@ REPLACED = {
     "cupy": {"signal": "cupyx.scipy.signal", "ndimage": "cupyx.scipy.ndimage"},
 }
 
+# Tests that take seconds and call no drop-in: convolve2d with 4 GiB, filtfilt, and vectorized_filter.
+WITHOUT_DROP_INS = ("TestConvolve2d::test_large_array", "test_filtfilt_gust", "TestVectorizedFilter::")
+# One test of oaconvolve has 9730 cases. With --sample, one in SAMPLED of the cases of a test with more than MANY runs.
+MANY, SAMPLED = 500, 8
+
 
 def exclusions():
     """Returns the entries of exclusions.toml: library, file, cases (patterns of their names) and reason."""
@@ -29,6 +36,7 @@ def exclusions():
 
 def pytest_addoption(parser):
     parser.addoption("--foreign", choices=REPLACED, required=True, help="library whose functions are replaced")
+    parser.addoption("--sample", action="store_true", help="runs some cases of the largest tests")
     parser.addoption("--shard", default="1/1", help="I/N runs the I-th of N parts of the cases")
 
 
@@ -65,10 +73,24 @@ def pytest_collection_modifyitems(config, items):
     if unused and not config.getoption("keyword"):
         raise pytest.UsageError(f"exclusions.toml: no case has the names {unused}")
     words = words_of_drop_ins() if library == "cupy" else {""}
-    chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part - 1
+    chosen = [item for item in items if number_of(item) % parts == part - 1
               and any(word in item.nodeid.lower() for word in words)]
+    if config.getoption("--sample"):
+        cases = collections.Counter(map(test_of, items))
+        chosen = [item for item in chosen if not test_of(item).startswith(WITHOUT_DROP_INS)
+                  and (cases[test_of(item)] <= MANY or number_of(item) // parts % SAMPLED == 0)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+def number_of(item):
+    """Returns a number that follows from the name of a case."""
+    return zlib.crc32(item.nodeid.encode())
+
+
+def test_of(item):
+    """Returns the name of a case without its file and its parameters."""
+    return item.nodeid.partition("::")[2].partition("[")[0]
 
 
 def words_of_drop_ins():
