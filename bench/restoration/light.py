@@ -4,8 +4,8 @@
 result are: for the kinds of specimens that rules were chosen by, and for those that none was chosen by.
 
     bench/restoration/light.py [--build DIR] [--kinds mesh,slab] [--microscopes water,sheet] [--seeds 1,2] [--levels]
-                               [--best] [--method map] [--given] [--slope 0.8] [--options "--stop 1e-4"] [--jobs N]
-                               [--json FILE]
+                               [--best] [--method map] [--given] [--slope 0.8] [--options "--stop 1e-4"] [--shape Z,Y,X]
+                               [--jobs N] [--json FILE]
 
 Light of the level is the image's light above the background that was found, relative to that above the right one;
 light of the result is its sum relative to that of the specimen. A range holds the right level if it is not further
@@ -35,7 +35,7 @@ MOST = 200  # iterations
 
 
 def restore(kind, microscope, seed, arguments):
-    scene = scenes.record(kind, microscope, seed, slope=arguments.slope)
+    scene = scenes.record(kind, microscope, seed, arguments.shape, arguments.slope)
     with tempfile.TemporaryDirectory() as name:
         command = Command(arguments.build, name, "cpu")
         np.save(command.folder / "y.npy", scene.image)
@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--slope", type=float, default=0.0, help="largest share by which a background differs from its "
                                                                  "mean, along a ramp")
     parser.add_argument("--options", default="", help="further options of deconvolve")
+    parser.add_argument("--shape", type=lambda text: tuple(map(int, text.split(","))), default=scenes.SHAPE)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
     arguments = parser.parse_args()

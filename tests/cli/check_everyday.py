@@ -114,7 +114,7 @@ def check_disturbances(folder):
 
 
 def check_wrong_optics(folder):
-    run(folder, "phantom", "-o", "nuclei.tif", "--kind", "cells", "--size", "16,96,96", *VOXEL, "-q")
+    run(folder, "phantom", "-o", "nuclei.tif", "--kind", "cells", "--size", "12,48,48", *VOXEL, "-q")
     lens = ["--na", 1.2, "--ni", 1.33, "--wavelength", "520nm"]
     run(folder, "simulate", "nuclei.tif", "-o", "recorded.tif", *lens, "--photons", 10000, "-q")
     for optics, warns in ([], False), (["--ns", 1.45, "--depth", "10um"], True):
