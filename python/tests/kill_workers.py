@@ -27,7 +27,7 @@ from convolume import _local_engine
 from convolume._manifest import writer_records
 from convolume._zarr_store import Documents, Location
 
-SHAPE, BLOCK, SHARDS, CHUNKS = (32, 256, 256), (16, 32, 32), (16, 32, 32), (8, 16, 32)
+SHAPE, BLOCK, SHARDS, CHUNKS = (16, 256, 256), (16, 32, 32), (16, 32, 32), (8, 16, 32)
 KERNEL = np.random.default_rng(1).random((5, 3, 7)).astype(np.float32)
 WORK_SECONDS = 0.02  # seconds to compute a block, so that kills happen in all steps
 

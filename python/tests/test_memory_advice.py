@@ -46,7 +46,7 @@ def random_convolver(rng):
 def test_advice_is_enough_at_the_first_try(draw):
     rng = np.random.default_rng(int(os.environ.get("CONVOLUME_TEST_SEED", 11)))
     refused = 0
-    for case in range(100):
+    for case in range(60):
         plan, shape = draw(rng)
         limit = int(10 ** rng.uniform(2, 6.5))
         try:
@@ -61,7 +61,7 @@ def test_advice_is_enough_at_the_first_try(draw):
         planned = plan(advised_limit(text))
         if case % 10 == 0:
             planned(rng.poisson(20, shape).astype(np.float32))
-    assert refused > 30
+    assert refused > 20
 
 
 def test_advice_is_hardly_more_than_is_needed():

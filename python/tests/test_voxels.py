@@ -125,7 +125,8 @@ def test_blocks_of_unknown_voxels(recording, fine, tmp_path):
     pytest.importorskip("tensorstore")
     _, image = recording
     with pytest.warns(convolume.ConvolumeWarning, match="the PSF has voxel z,y,x"):
-        convolume.process(np.asarray(image), tmp_path / "b.zarr", "deconvolve", kernel=fine, iterations=2, device="cpu")
+        convolume.process(np.asarray(image), tmp_path / "b.zarr", "deconvolve", kernel=fine, iterations=2,
+                          background=100, device="cpu")
 
 
 def test_a_psf_of_one_plane_is_for_two_dimensions(recording):
