@@ -77,7 +77,7 @@ def check_numbers_of_iterations():
     check(quoted, "the page quotes no PSNR")
     if not quoted:
         return
-    truth = simulate("24,96,96")
+    truth = simulate("16,64,64")
 
     def quality(path):
         return psnr(truth, np.load(path).astype("f8"))
@@ -98,7 +98,7 @@ def check_numbers_of_iterations():
 
 
 def check_total_variation():
-    truth = simulate("24,48,48")
+    truth = simulate("16,48,48")
     by_number = {n: psnr(truth, restored_by_command("--background", "100", "--iterations", str(n))) for n in (20, 100)}
     run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--background", "100", "--method", "rl-tv",
         "--iterations", "100", "--dump-every", "20")
