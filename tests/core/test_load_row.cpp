@@ -116,7 +116,7 @@ void check_sources(Random& random) {
 
 }  // namespace
 
-TEST_CASE("rows of every type are loaded into every other", "[rows]") {
+TEST_CASE("rows of every type are loaded into every other", "[rows][long]") {
     Random random(test_seed("load_row"));
     for (int trial = 0; trial < 100; ++trial) {
         check_sources<float>(random);

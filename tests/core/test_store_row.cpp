@@ -146,7 +146,7 @@ void check_targets(Random& random) {
 
 }  // namespace
 
-TEST_CASE("rows are rounded, clamped and counted for every type", "[rows]") {
+TEST_CASE("rows are rounded, clamped and counted for every type", "[rows][long]") {
     Random random(test_seed("store_row"));
     for (int trial = 0; trial < 150; ++trial) {
         check_targets<float>(random);

@@ -94,7 +94,7 @@ void check_parts(bool complex_data, Precision precision, int count, index_t plan
 
 }  // namespace
 
-TEST_CASE("the spectrum of a part has its frequencies of the whole volume", "[split]") {
+TEST_CASE("the spectrum of a part has its frequencies of the whole volume", "[split][long]") {
     Random random(test_seed("parts"));
     for (const bool complex_data : {false, true}) {
         for (const Precision precision : {Precision::float32, Precision::float64}) {

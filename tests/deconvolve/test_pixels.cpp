@@ -132,7 +132,7 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
 
 TEST_CASE("deconvolve: the error of a background is that of one region at most", "[long]") {
     Random random(test_seed("background error"));
-    constexpr int repetitions = 40;
+    constexpr int repetitions = 16;
     // All of the image is dark, or a sixth is, and the rest is of a specimen.
     for (const index_t dark : {96, 16}) {
         double sum = 0, squares = 0, errors = 0;

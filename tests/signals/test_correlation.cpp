@@ -108,7 +108,7 @@ void require_equal(const Peaks& found, const Peaks& wanted) {
 
 }  // namespace
 
-TEST_CASE("peaks have the same bits for any chunks, from pipes, and beside the series") {
+TEST_CASE("peaks have the same bits for any chunks, from pipes, and beside the series", "[long]") {
     const std::uint64_t seed = test_seed("correlation stream");
     std::size_t peaks = 0;
     for (std::uint64_t n = 0; n < 40; ++n) {

@@ -117,7 +117,8 @@ TEST_CASE("filter bank: NaN is stored, or 0 in int16, which is counted") {
     CHECK(word == 0);
 }
 
-TEST_CASE("filter bank: signals and results of 16 bits agree with sums in double precision") {
+TEST_CASE("filter bank: signals and results of 16 bits agree with sums in double precision",
+          "[long]") {
     const std::uint64_t seed = test_seed("storage of 16 bits");
     for (std::uint64_t number = 0; number < 200; ++number) {
         Random random(seed, number);

@@ -47,7 +47,7 @@ TEST_CASE("the convolver agrees with the oracle on a reference engine") {
           [&](std::uint64_t number) { return number % 2 ? one : two; });
 }
 
-TEST_CASE("the convolver agrees with the oracle on CPU engines") {
+TEST_CASE("the convolver agrees with the oracle on CPU engines", "[long]") {
     EngineList engines[3];
     for (int n = 0; n < 3; ++n) {
         EngineChoice choice;
