@@ -175,7 +175,7 @@ struct LightAboveOffset {
     }
 };
 
-struct Division {
+struct InPlaceDivision {
     float* values;
     float divisor;
     CONVOLUME_DEVICE void operator()(index_t i) const { values[i] /= divisor; }

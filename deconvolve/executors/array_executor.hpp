@@ -74,7 +74,7 @@ class ArrayExecutor final : public Executor {
         arrays_.write(values, array(ArrayRole::pixel_weights), first, count);
     }
     void divide_pixel_weights(float divisor) override {
-        arrays_.for_each(pixels_, Division{array(ArrayRole::pixel_weights), divisor});
+        arrays_.for_each(pixels_, InPlaceDivision{array(ArrayRole::pixel_weights), divisor});
     }
     void scale_image(index_t first, index_t count, float factor, float offset) override {
         arrays_.for_each(count, LightAboveOffset{data_ + first, factor, offset});

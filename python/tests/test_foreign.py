@@ -25,7 +25,8 @@ is changed.
 concern drop-ins by their names |
 
 `scripts/foreign_tests.sh` runs them. Continuous integration runs all but CuPy's every night, and for each change one in
-eight cases of tests with more than 500. CuPy's need a GPU and CuPy's sources: `scripts/foreign_tests.sh --cupy SOURCES`.
+eight cases of tests with more than 500. CuPy's need a GPU and CuPy's sources:
+`scripts/foreign_tests.sh --cupy SOURCES`.
 
 ## Cases that fail
 
