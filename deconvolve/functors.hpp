@@ -154,8 +154,8 @@ struct ComparedMask {
     }
 };
 
-/// Scales what pixels are above an offset, in place. Those of saturated ones are bounds; pixels
-/// that are left out remain so.
+/// Replaces a pixel by factor · max(pixel − offset, 0), and so the bound in the mark of a
+/// saturated one. Pixels that are left out keep their mark.
 struct LightAboveOffset {
     float* pixels;
     float factor, offset;

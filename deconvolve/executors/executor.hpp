@@ -95,11 +95,11 @@ class Executor {
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
 
-    // Executors that work on whole arrays override these. Problems with weights of pixels, or with
-    // several views, have no others.
+    // Only executors on whole arrays have these, as only they run problems with weights of pixels
+    // or several views.
     virtual void write_pixel_weights(const float*, index_t, index_t) { needs_whole_arrays(); }
     virtual void divide_pixel_weights(float) { needs_whole_arrays(); }
-    /// Scales what `count` pixels of the image, from `first` on, are above an offset.
+    /// Replaces `count` pixels of the image from `first` on by factor · max(pixel − offset, 0).
     virtual void scale_image(index_t /* first */, index_t /* count */, float /* factor */,
                              float /* offset */) {
         needs_whole_arrays();

@@ -31,9 +31,10 @@ struct ChannelJob {
     index_t target_row = 0;  ///< elements from one row of `target` to the next
     index_t frames = 0;      ///< number of frames of each signal
     index_t first = 0;       ///< last sample that frame 0 depends on
-    /// Thread blocks of each signal, or of each block of phases; of walk_frames() batches of frames
-    /// of each signal, and of all signals.
-    index_t groups = 0, all_groups = 0;
+    /// Thread blocks of each signal, or in sum_frames() of each block of phases; in walk_frames()
+    /// batches of frames of each signal.
+    index_t groups = 0;
+    index_t all_groups = 0;  ///< batches of frames of all signals, for walk_frames()
     int channels = 0, step = 0, terms = 0;
     int stored = 0;  ///< channels that are stored
 

@@ -50,10 +50,7 @@ class ChannelProgram : public DeviceChannelProgram {
         copy_to_device(taps_.get(), backward.data(), taps_bytes, stream);
         bytes_ = taps_bytes;
         for (const ChannelCudaKernel& kernel : channel_cuda_kernels<Real>())
-            if (!cuda_kernel_ && kernel.channels == spec.sizes.channels &&
-                can_run(kernel.kernel, kernel.shared_bytes, spec.device) &&
-                (!kernel.walks() || is_worth_walks(kernel)))
-                cuda_kernel_ = &kernel;
+            if (!cuda_kernel_ && takes(kernel)) cuda_kernel_ = &kernel;
         if (cuda_kernel_) {
             allow_shared_bytes(cuda_kernel_->kernel, cuda_kernel_->shared_bytes,
                                "setting the shared memory of frames");
@@ -66,7 +63,9 @@ class ChannelProgram : public DeviceChannelProgram {
 
     index_t bytes() const override { return bytes_; }
     std::string method() const override {
-        return cuda_kernel_ ? "sums and transforms in shared memory" : "polyphase sums, cuFFT";
+        if (cuda_kernel_ == nullptr) return "polyphase sums, cuFFT";
+        return walks_ > 0 ? "one pass, sums and transforms in shared memory"
+                          : "sums and transforms in shared memory";
     }
 
     void run(const void* signals, void* frames, void* stream) override {
@@ -80,15 +79,23 @@ class ChannelProgram : public DeviceChannelProgram {
   private:
     static constexpr bool single = sizeof(Real) == 4;
 
-    // Also finds out how many thread blocks walk.
-    bool is_worth_walks(const ChannelCudaKernel& kernel) {
+    /// Whether a kernel suits the frames and the GPU. Sets `walks_`.
+    bool takes(const ChannelCudaKernel& kernel) {
         const ChannelSpec& sizes = spec_.sizes;
-        if (sizes.step != sizes.channels || sizes.taps_per_channel > kernel.terms) return false;
-        walks_ = resident_blocks(kernel.kernel, kernel.threads, kernel.shared_bytes);
-        return walks_ >=
-                   index_t{device_properties(spec_.device).processors} * kernel.blocks_per_unit &&
-               spec_.frames >= kernel.fewest_frames &&
-               checked_multiply(spec_.signals, spec_.frames) / walks_ >= kernel.fewest_frames;
+        if (kernel.channels != sizes.channels) return false;
+        if (kernel.walks() &&
+            (sizes.step != sizes.channels || sizes.taps_per_channel > kernel.terms ||
+             spec_.frames < kernel.fewest_frames))
+            return false;
+        // Loads the kernel, which takes time.
+        if (!can_run(kernel.kernel, kernel.shared_bytes, spec_.device)) return false;
+        if (!kernel.walks()) return true;
+        const index_t blocks = resident_blocks(kernel.kernel, kernel.threads, kernel.shared_bytes);
+        const index_t planned =
+            index_t{device_properties(spec_.device).processors} * kernel.blocks_per_unit;
+        const index_t frames = checked_multiply(spec_.signals, spec_.frames);
+        if (blocks >= planned && frames / blocks >= kernel.fewest_frames) walks_ = blocks;
+        return walks_ > 0;
     }
 
     ChannelJob<Real> job() const {
@@ -187,7 +194,7 @@ class ChannelProgram : public DeviceChannelProgram {
     DevicePool pool_;
     ChannelInput input_;
     const ChannelCudaKernel* cuda_kernel_ = nullptr;
-    index_t walks_ = 0;  ///< number of thread blocks of walk_frames()
+    index_t walks_ = 0;  ///< number of thread blocks of walk_frames(); 0: it is not used
     DevicePool::BorrowedMemory taps_;
     const Complex<Real>* twiddles_ = nullptr;
     index_t bytes_ = 0;

@@ -3,9 +3,9 @@
 // The body of a CUDA kernel that channelizes critically sampled signals and reads every sample
 // once. A thread block walks along consecutive frames. Most of its threads sum the phases of a
 // batch of frames, while the others transform the batch before. A summing thread keeps the taps of
-// its phases in registers, and their last samples in a ring in shared memory, of which no other
-// thread uses these places. Terms are added in the order of channelize_frames(), and transforms are
-// the same, so that results have the same bits.
+// its phases in registers, and their last samples in a ring buffer in shared memory, whose elements
+// no other thread accesses, so that it needs no barrier. Terms are added in the order of
+// channelize_frames(), and transforms are the same, so that results have the same bits.
 
 #include "gpu/signals/channel_kernel.hpp"
 
@@ -32,13 +32,12 @@ struct ChannelWalkShape {
     static constexpr bool fits = sizeof(Real) == 4 && shared_bytes <= 232448;
     /// Number of thread blocks that a multiprocessor of compute capability 9 holds.
     static constexpr int blocks_per_unit = static_cast<int>(233472 / (shared_bytes + 1024));
-    /// Fewest frames of a signal, and of a thread block, for which reading the samples before them
-    /// once more takes little time.
+    /// Least number of frames of a signal, and of a thread block. With fewer, reading the samples
+    /// before them once more would cost too much.
     static constexpr index_t fewest_frames = 4 * terms;
 };
 
-/// The batches of frames that a thread block computes, one after another. They may go on with the
-/// next signal.
+/// The batches of frames that a thread block computes, one after another, of one signal or several.
 struct ChannelWalk {
     int signal = 0;  ///< of the current batch
     int batch = 0;   ///< number of the current batch in its signal

@@ -40,7 +40,9 @@ inline std::string shortened(std::string text) {
 template <class T>
 T cast_option(const OptionText& option, const char* wanted, nb::handle value) {
     T result;
-    if (!nb::try_cast(value, result)) refuse_value(option, wanted, value);
+    // Python counts True and False among the numbers.
+    const bool is_flag = std::is_same_v<T, double> && nb::isinstance<nb::bool_>(value);
+    if (is_flag || !nb::try_cast(value, result)) refuse_value(option, wanted, value);
     return result;
 }
 

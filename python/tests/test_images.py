@@ -201,11 +201,16 @@ def test_the_only_image_of_a_file(tmp_path, name):
     lambda: convolume.Convolver((4.5, 4), np.ones((2, 2))),
     lambda: convolume.Convolver(16, [1.0, 2]),
     lambda: convolume.convolve(np.ones(9, np.float32), [1.0, 2], boundary="constant", cval=1e39, precision="float32"),
-    lambda: convolume.richardson_lucy(np.ones((8, 8)), np.ones((3, 3)), 5, stop=True),
     lambda: convolume.channelize(np.ones(64), 8, step=0)])
 def test_numbers_that_cannot_be_meant(call):
     with pytest.raises(convolume.InvalidArgument, match=": (give|take) "):
         call()
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_stop_criterion_is_no_flag(stop):
+    with pytest.raises(convolume.InvalidArgument, match="stop is a number or 'auto', not"):
+        convolume.richardson_lucy(np.ones((8, 8)), np.ones((3, 3)), 5, stop=stop)
 
 
 def test_lengths_with_units():

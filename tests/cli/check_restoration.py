@@ -82,8 +82,8 @@ def check_light():
         file = Path(folder) / "rows.json"
         program = Path(recordings.__file__).with_name("light.py")
         done = subprocess.run([sys.executable, program, "--build", Path(sys.argv[1]).resolve().parents[1], "--levels",
-                               "--kinds", "slab,contrast,neuron", "--microscopes", "water,oil,sheet", "--shape",
-                               "24,64,64", "--json", file], capture_output=True, text=True, check=False)
+                               "--kinds", "slab,membranes,neuron", "--microscopes", "water,oil,sheet", "--json", file],
+                              capture_output=True, text=True, check=False)
         check(done.returncode == 0, done.stderr)
         rows = json.loads(file.read_text())["rows"] if done.returncode == 0 else []
     for row in rows:

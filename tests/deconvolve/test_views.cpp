@@ -154,13 +154,15 @@ TEST_CASE("steps of several views are those of the formula", "[views]") {
     for (index_t i = 0; i < element_count(mask.shape()); ++i)
         mask.elements<float>()[i] = static_cast<float>(random.uniform());
     mask.elements<float>()[17] = 1;
-    const std::vector<double> backgrounds{30, 12}, lights{1, 0.5};
+    const std::vector<double> backgrounds{30, 12}, lights{1, 0.5}, offsets{4, 2}, gains{1, 0.6};
     const Recordings made = record(shape, views, backgrounds, lights, false);
     views[1].mask = mask.view();
     std::vector<ViewLevels> levels(2);
     for (std::size_t v = 0; v < 2; ++v) {
         levels[v].background = backgrounds[v];
         levels[v].light = lights[v];
+        levels[v].offset = offsets[v];
+        levels[v].gain = gains[v];
     }
     Volume result(shape, PixelType::float32);
     ViewDeconvolver(shape, views, plain(3), levels, on_cpu()).execute(made.seen(), result.view());
@@ -190,10 +192,12 @@ TEST_CASE("steps of several views are those of the formula", "[views]") {
             model.record(v, object.view(), image.view());
             for (index_t i = 0; i < element_count(image.shape()); ++i) {
                 double& pixel = image.elements<double>()[i];
-                const double expected = lights[v] * pixel + backgrounds[v];
+                // Photons above the offset; the units are those of the first view.
+                const double expected = lights[v] * pixel + backgrounds[v] - offsets[v];
                 const double ratio =
-                    iteration == 0 ? 1 : made.images[v].elements<float>()[i] / expected;
-                pixel = lights[v] * weight_of(v, i) * ratio;
+                    iteration == 0 ? 1
+                                   : (made.images[v].elements<float>()[i] - offsets[v]) / expected;
+                pixel = gains[v] * lights[v] * weight_of(v, i) * ratio;
             }
             model.add_back(v, image.view(), sums.view());
         }

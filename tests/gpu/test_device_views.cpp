@@ -145,9 +145,11 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
     levels[1].background = 30;
     levels[1].gain = 0.5;
     levels[1].light = 0.7;
+    std::optional<double> saturation;
     const auto check = [&](DeconvolveMethod method, ViewUpdates updates) {
         DeconvolveOptions options;
         options.method = method;
+        options.saturation = saturation;
         options.view_updates = updates;
         options.iterations = 8;
         options.offset = 0;
@@ -177,6 +179,14 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
     check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
     views[0].psfs = field.of_view(1);
     check(DeconvolveMethod::richardson_lucy, ViewUpdates::efficient);
+    // Views inside the result have no weights. Their pixels are scaled, also bounds.
+    views[1].map = {};
+    views[1].mask = {};
+    levels[0].offset = 3;
+    levels[1].offset = 5;
+    saturation = 400;
+    check(DeconvolveMethod::richardson_lucy, ViewUpdates::simultaneous);
+    check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
 }
 
 TEST_CASE("device views: executions from several streams follow one another", "[gpu]") {

@@ -15,7 +15,10 @@ struct HostSegmentBlock : HostBlock {
     template <int threads>
     void sync_some() const {
         constexpr int other_barriers = 16;
-        sync_at(other_barriers + thread() / threads, threads);
+        if constexpr (threads <= 32)
+            sync_at(other_barriers + thread() / threads, threads);
+        else
+            sync();  // as on a device, where only the threads of a warp wait for each other
     }
     using HostBlock::forget;
     template <class Real>
