@@ -6,11 +6,11 @@ import numpy as np
 import convolume
 
 wavelengths = {"DAPI": "461nm", "TRITC": "576nm"}  # wavelengths of the emitted light
-spacing, shape = (0.25, 0.1, 0.1), (24, 96, 96)
+spacing, shape = (0.25, 0.1, 0.1), (16, 64, 64)
 
 
 def psf_of(channel):
-    return convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelengths[channel], spacing=spacing, shape=(47, 47, 47))
+    return convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelengths[channel], spacing=spacing, shape=(31, 47, 47))
 
 
 # Simulates the recording of two known specimens.

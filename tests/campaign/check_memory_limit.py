@@ -52,30 +52,34 @@ np.save("signal.npy", rng.random(1 << 23).astype(np.float32))
 np.save("taps.npy", rng.random((2, 255)).astype(np.float32))
 np.save("long.npy", rng.random((2, 1 << 16)).astype(np.float32))
 convolve = ["convolve", "image.npy", "kernel.npy"]
-for arguments in (["convolve", "image.tif", "kernel.tif"], ["convolve", "image.tif", "kernel.tif", "--method", "tiled"],
-                  ["convolve", "image.tif", "kernel.tif", "--op", "adjoint"],
-                  ["convolve", "image.tif", "kernel.tif", "--scale-output", "--output-type", "uint16"],
-                  ["convolve", "image.tif", "kernel.tif", "--compression", "deflate"],
-                  ["convolve", "image.tif", "coarse.tif"],
-                  ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
-                  ["deconvolve", "image.tif", "kernel.tif", "--iterations", "1"],
-                  ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"],
-                  [*convolve, "-o", "out.npy"], [*convolve, "-o", "out.h5"], [*convolve, "-o", "out.tif"],
-                  [*convolve, "-o", "out.h5", "--compression", "deflate"],
-                  [*convolve, "--boundary", "wrap", "--mode", "full", "-o", "out.npy"],
-                  [*convolve, "--method", "dif", "--parts", "4", "-o", "out.npy"],
-                  [*convolve, "--method", "direct", "-o", "out.npy"],
-                  [*convolve, "--precision", "float64", "-o", "out.npy"],
-                  [*convolve, "--op", "adjoint", "--boundary", "reflect", "-o", "out.npy"],
-                  ["convolve", "image.h5:/data", "kernel.npy", "-o", "out.npy"],
-                  ["convolve", "image.h5:/chunks", "kernel.npy", "-o", "out.tif"],
-                  ["convolve", "coded.tif", "kernel.npy", "--compression", "deflate", "-o", "out.tif"],
-                  ["deconvolve", "image.npy", "kernel.npy", "--iterations", "1", "-o", "out.npy"],
-                  ["filter", "signal.npy", "taps.npy", "-o", "out.npy"],
-                  ["filter", "signal.npy", "long.npy", "-o", "out.npy"],
-                  ["filter", "signal.npy", "taps.npy", "-o", "out.h5"],
-                  ["filter", "signal.npy", "taps.npy", "-o", "out.f32"]):
-    for limit in (60, 100, 200):
+runs = [
+    ["convolve", "image.tif", "kernel.tif"], ["convolve", "image.tif", "kernel.tif", "--method", "tiled"],
+    ["convolve", "image.tif", "kernel.tif", "--op", "adjoint"],
+    ["convolve", "image.tif", "kernel.tif", "--scale-output", "--output-type", "uint16"],
+    ["convolve", "image.tif", "kernel.tif", "--compression", "deflate"],
+    ["convolve", "image.tif", "coarse.tif"],
+    ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
+    ["deconvolve", "image.tif", "kernel.tif", "--iterations", "1"],
+    ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"],
+    [*convolve, "-o", "out.npy"], [*convolve, "-o", "out.h5"], [*convolve, "-o", "out.tif"],
+    [*convolve, "-o", "out.h5", "--compression", "deflate"],
+    [*convolve, "--boundary", "wrap", "--mode", "full", "-o", "out.npy"],
+    [*convolve, "--method", "dif", "--parts", "4", "-o", "out.npy"],
+    [*convolve, "--method", "direct", "-o", "out.npy"],
+    [*convolve, "--precision", "float64", "-o", "out.npy"],
+    [*convolve, "--op", "adjoint", "--boundary", "reflect", "-o", "out.npy"],
+    ["convolve", "image.h5:/data", "kernel.npy", "-o", "out.npy"],
+    ["convolve", "image.h5:/chunks", "kernel.npy", "-o", "out.tif"],
+    ["convolve", "coded.tif", "kernel.npy", "--compression", "deflate", "-o", "out.tif"],
+    ["deconvolve", "image.npy", "kernel.npy", "--iterations", "1", "-o", "out.npy"],
+    ["filter", "signal.npy", "taps.npy", "-o", "out.npy"],
+    ["filter", "signal.npy", "long.npy", "-o", "out.npy"],
+    ["filter", "signal.npy", "taps.npy", "-o", "out.h5"],
+    ["filter", "signal.npy", "taps.npy", "-o", "out.f32"],
+]
+# Each run has the tightest limit, and then one of two others.
+for number, arguments in enumerate(runs):
+    for limit in (60, 100 if number % 2 else 200):
         checked += 1
         output = [] if "-o" in arguments else ["-o", "out.ome.tif"]
         arguments_of_run = [*arguments, *output, "--overwrite", "-q", "--max-host-mem", f"{limit}M"]
