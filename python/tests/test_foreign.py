@@ -24,9 +24,10 @@ is changed.
 | CuPy 14.2.0 | `test_signaltools`, `test_upfirdn`, `test_resample` and `test_filters` of `cupyx_tests`: cases that \
 concern drop-ins by their names |
 
-`scripts/foreign_tests.sh` runs them. `scripts/nightly.sh` runs all but CuPy's. Continuous integration runs, for each change,
-one in eight cases of tests with more than 500, and leaves out `test_large_array`, `test_filtfilt_gust` and
-`TestVectorizedFilter`, which take long. CuPy's need a GPU and CuPy's sources: `scripts/foreign_tests.sh --cupy SOURCES`.
+`scripts/foreign_tests.sh` runs them. `scripts/nightly.sh` runs all but CuPy's. Continuous integration runs, for each
+change, one in eight cases of tests with more than 500, and leaves out `test_large_array`, `test_filtfilt_gust` and
+`TestVectorizedFilter`, which take long. CuPy's need a GPU and CuPy's sources:
+`scripts/foreign_tests.sh --cupy SOURCES`.
 
 ## Cases that fail
 
