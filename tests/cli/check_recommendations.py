@@ -85,9 +85,9 @@ def check_numbers_of_iterations():
     # Estimates on the way are those of runs of as many iterations.
     run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--background", "100", "--iterations", "100",
         "--dump-every", "5")
+    by_number = {5: quality("x.iter005.npy"), 20: quality("x.iter020.npy"), 100: quality("x.npy")}
     alone = psnr(truth, restored_by_command("--background", "100", "--iterations", "5"))
     check(abs(alone - quality("x.iter005.npy")) < 1e-6, "five iterations alone", alone)
-    by_number = {5: quality("x.iter005.npy"), 20: quality("x.iter020.npy"), 100: quality("x.npy")}
     search = json.loads(run("deconvolve", "y.npy", "h.npy", "-o", "found.npy", "--device", "cpu", "--background",
                             "100", "--json"))["report"]["volumes"][0]
     for want, got in ((quoted[1], by_number[5]), (quoted[2], quality("y.npy")), (quoted[3], by_number[20]),
