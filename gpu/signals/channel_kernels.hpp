@@ -16,10 +16,10 @@ struct ChannelCudaKernel {
     int frames = 0;            ///< number of frames that a thread block computes at once
     index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* kernel = nullptr;
-    // Of walk_frames(); 0 for channelize_frames():
+    // Kernels of walk_frames() have these numbers. They are 0 in those of channelize_frames().
     int terms = 0;              ///< most taps of each channel
     int blocks_per_unit = 0;    ///< number of thread blocks that a multiprocessor has to hold
-    index_t fewest_frames = 0;  ///< of a signal, and of a thread block
+    index_t fewest_frames = 0;  ///< least number of frames of a signal, and of a thread block
 
     bool walks() const { return terms > 0; }
 };
