@@ -68,11 +68,12 @@ class DeviceProgram {
   public:
     virtual ~DeviceProgram() = default;
 
-    /// Enqueues the convolution on the CUDA stream and returns. `input` and `output` are in device
-    /// memory and may be equal. `kernel` has the samples of DeviceProgramSpec::run_kernel, and is
-    /// null without one. Calls must follow each other on the device, because they share a
-    /// workspace.
-    virtual void run(const void* input, void* output, void* stream, const void* kernel) = 0;
+    /// Enqueues the convolution of `images` images, one after the other in memory, on the CUDA
+    /// stream and returns. `input` and `output` are in device memory and may be equal. `kernel` has
+    /// the samples of DeviceProgramSpec::run_kernel, and is null without one. Calls must follow
+    /// each other on the device, because they share a workspace.
+    virtual void run(const void* input, void* output, void* stream, const void* kernel,
+                     index_t images) = 0;
     /// Returns the bytes of device memory held, apart from the caller's images and the initial
     /// size of a shared workspace.
     virtual index_t bytes() const = 0;
@@ -217,6 +218,9 @@ struct GpuBackend {
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,
                                   Precision precision);
+    /// Returns the length of at least `least` along x and y at which a device convolves many small
+    /// planes of real float32 samples fastest, or 0 if they are not small.
+    index_t (*good_plane_length)(int device, index_t least);
     /// Frees the page-locked memory that is kept for later transfers.
     void (*release_idle_memory)();
     index_t (*memory_bytes)();  ///< returns the memory of the largest usable device, or 0

@@ -17,6 +17,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_device_channel_program = gpu::make_device_channel_program,
     .make_device_synthesis_program = gpu::make_device_synthesis_program,
     .good_device_length = gpu::good_device_length,
+    .good_plane_length = gpu::good_plane_length,
     .release_idle_memory = gpu::release_idle_staging,
     .memory_bytes = gpu::largest_memory_bytes,
     .started = gpu::started,

@@ -21,5 +21,6 @@ std::unique_ptr<DeviceChannelProgram> make_device_synthesis_program(
     const DeviceSynthesisSpec& spec);
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision);
+index_t good_plane_length(int device, index_t least);
 
 }  // namespace convolume::gpu

@@ -157,17 +157,18 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
                             });
 }
 
-/// Loads a row's samples to the registers of its threads: directly if they lie in memory as complex
-/// samples, else through shared memory. All threads of a thread block call it, whether there is a
-/// row for them (`inside`) or not.
-template <class Fft, int N, class Real, class Context>
-CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
+/// Loads a row's samples to the registers of its threads, in their order at radix stage `Stage`:
+/// directly if they lie in memory as complex samples, else through shared memory. All threads of a
+/// thread block call it, whether there is a row for them (`inside`) or not. `inverse` is that of
+/// the job, which a caller may know at compile time.
+template <class Fft, int N, int Stage, class Real, class Context>
+CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job, bool inverse,
                                const ThreadRow<Real>& row, bool is_inside,
                                const Complex<Real>* pair_twiddles, typename Fft::ThreadSamples& v) {
     if (job.loads_directly) {
         const Complex<Real>* source = nullptr;
         int loaded = 0;
-        if (is_inside && job.inverse) {
+        if (is_inside && inverse) {
             source = spectrum_row(job, row);
             loaded = N;
         } else if (is_inside) {
@@ -179,39 +180,39 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
                                       : job.complex_rows        ? job.loaded_x
                                                                 : job.loaded_x / 2);
         }
-        Fft::template for_each<0>(row.thread, [&](int sample, int position) {
+        Fft::template for_each<Stage>(row.thread, [&](int sample, int position) {
             v[sample] = {0, 0};
             if (position < loaded) v[sample] = context.load(source + position);
         });
-        if (job.inverse) {
-            Fft::template for_each<0>(row.thread,
-                                      [&](int sample, int) { v[sample].im = -v[sample].im; });
+        if (inverse) {
+            Fft::template for_each<Stage>(row.thread,
+                                          [&](int sample, int) { v[sample].im = -v[sample].im; });
         }
     } else {
         context.sync();
         if (is_inside) {
-            if (job.inverse) {
+            if (inverse) {
                 merge_row<N, Fft::plan.threads>(context, job, row, pair_twiddles);
             } else {
                 load_pixels(context, job, row);
             }
         }
         context.sync();
-        Fft::template for_each<0>(
+        Fft::template for_each<Stage>(
             row.thread, [&](int sample, int position) { v[sample] = row.shared[position]; });
     }
 }
 
 /// Stores a row's samples, directly or through shared memory as load_row() does.
 template <class Fft, int N, class Real, class Context>
-CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
+CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job, bool inverse,
                                 const ThreadRow<Real>& row, bool is_inside,
                                 const Complex<Real>* pair_twiddles,
                                 const typename Fft::ThreadSamples& v) {
     constexpr int last = Fft::plan.last();
     if (job.stores_directly) {
         if (!is_inside) return;
-        if (job.inverse) {
+        if (inverse) {
             const int pixels_per_sample = job.complex_rows ? 1 : 2;  // pixels of a sample
             const index_t offset =
                 row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
@@ -236,7 +237,7 @@ CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
             row.thread, [&](int sample, int position) { row.shared[position] = v[sample]; });
         context.sync();
         if (is_inside) {
-            if (job.inverse) {
+            if (inverse) {
                 store_pixels(context, job, row);
             } else {
                 split_row<N, Fft::plan.threads>(job, row, pair_twiddles);
@@ -271,9 +272,9 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
         const ThreadRow<Real> row{plane,  index - plane * job.rows, shared, N,
                                   thread, Shape::plan.threads};
         typename Fft::ThreadSamples v;
-        load_row<Fft, N>(context, job, row, is_inside, pair_twiddles, v);
+        load_row<Fft, N, 0>(context, job, job.inverse, row, is_inside, pair_twiddles, v);
         Fft::forward(exchanger, thread, v, twiddles);
-        store_row<Fft, N>(context, job, row, is_inside, pair_twiddles, v);
+        store_row<Fft, N>(context, job, job.inverse, row, is_inside, pair_twiddles, v);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "core/engine.hpp"
 #include "gpu/fft/pass_times.hpp"
 #include "gpu/fft/passes.hpp"
+#include "gpu/fft/planes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
 
@@ -47,6 +48,10 @@ bool has_axis_pass(int device, int axis, index_t length, bool complex_data, Prec
     return is_double ? has_column_pass<double>(length, device)
                      : has_column_pass<float>(length, device);
 }
+bool has_plane_pass_on(int device, index_t length) {
+    return device == any_device ? plane_pass_length(length) == length
+                                : has_plane_pass(length, device);
+}
 bool has_axis_pass(const Block& block, int axis, index_t length, int device) {
     return has_axis_pass(device, axis, length, block.complex_data, block.precision);
 }
@@ -80,6 +85,9 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
         (!block.walks && !block.planes_are_apart && !has_axis_pass(block, 0, z.grid, device));
     g.convolves_planes = block.planes_are_apart && !g.uses_cufft;
     if (g.convolves_planes) g.z_length = 1;
+    g.fuses_planes = g.convolves_planes && !block.complex_data &&
+                     block.precision == Precision::float32 && g.rows == block.axes[2].grid &&
+                     has_plane_pass_on(device, g.rows);
     g.pitch = g.uses_cufft ? g.spectrum_row_samples : round_up(g.spectrum_row_samples, tile);
     g.plane = checked_multiply(g.rows, g.pitch);
     g.lists_bytes =
@@ -115,7 +123,7 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     const index_t planes = std::max(z.loaded, z.kept);
     g.ring = g.uses_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
     if (is_direct(block)) g.ring = g.z_length;
-    g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
+    g.ring_bytes = g.fuses_planes ? 0 : aligned(checked_multiply(g.ring, g.plane_bytes()));
     g.transfer_buffers = sizes.transfer_buffers;
     const auto buffer_bytes = [&](index_t plane_bytes, index_t count) {
         if (plane_bytes == 0) return index_t{0};  // images on the device need no transfer buffer
@@ -144,7 +152,9 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
                 checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
         }
         g.kernel_bytes = aligned(
-            checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes, g.plane_bytes()));
+            g.fuses_planes ? plane_kernel_samples(g.rows) * g.sample_bytes
+                           : checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes,
+                                              g.plane_bytes()));
     }
 }
 
@@ -282,7 +292,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const auto plane = static_cast<double>(g.plane_bytes());
     const auto source = static_cast<double>(g.pixels.source);
     const auto target = static_cast<double>(g.pixels.target);
-    const auto row = static_cast<double>(g.pitch * g.sample_bytes);
+    const auto row = g.fuses_planes ? 0 : static_cast<double>(g.pitch * g.sample_bytes);
     const double windows =
         g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
 

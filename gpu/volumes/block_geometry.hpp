@@ -57,6 +57,8 @@ struct BlockGeometry {
     index_t batch_columns = 1;
     /// Planes are convolved one by one, in the pass along y. There is no transform along z.
     bool convolves_planes = false;
+    /// Small planes are convolved from pixels to pixels in one pass, without a ring.
+    bool fuses_planes = false;
     /// A length lacks a pass of our own: cuFFT transforms the whole 3D block.
     bool uses_cufft = false;
     bool is_spread = false;  ///< the ring's planes are in the memory of several devices

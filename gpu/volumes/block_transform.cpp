@@ -16,12 +16,12 @@ void RingTransform::load_zeros(index_t first_slot, index_t planes, const BlockMe
     });
 }
 
-RowSource RingTransform::source_of(const DeviceTaps& taps) const {
+RowSource row_source(const DeviceTaps& taps, const Shape3& grid) {
     RowSource source;
     source.pixels = taps.pixels;
     source.planes = taps.shape.z;
-    source.loaded_y = taps.gather_y ? geometry_.rows : taps.shape.y;
-    source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
+    source.loaded_y = taps.gather_y ? grid.y : taps.shape.y;
+    source.loaded_x = taps.gather_x ? grid.x : taps.shape.x;
     source.gather_y = taps.gather_y;
     source.gather_x = taps.gather_x;
     return source;

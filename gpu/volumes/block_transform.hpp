@@ -28,6 +28,9 @@ struct DeviceTaps {
     const std::int32_t* gather_x = nullptr;
 };
 
+/// Returns taps as rows to transform on a grid.
+RowSource row_source(const DeviceTaps& taps, const Shape3& grid);
+
 /// Transforms of a block. Immutable. Its functions may be called for several blocks at a time, each
 /// with its own memory.
 class BlockTransform {
@@ -71,9 +74,6 @@ class RingTransform : public BlockTransform {
             slot = 0;
         }
     }
-    /// Returns the taps as rows to transform.
-    RowSource source_of(const DeviceTaps& taps) const;
-
     const Block block_;
     const BlockGeometry geometry_;
 };

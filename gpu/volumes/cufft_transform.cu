@@ -149,7 +149,7 @@ class CufftTransform : public RingTransform {
         check(cudaMemsetAsync(memory.kernel, 0, static_cast<std::size_t>(geometry_.kernel_bytes),
                               stream),
               "clearing the kernel");
-        const RowSource source = source_of(taps);
+        const RowSource source = row_source(taps, block_.grid());
         // The taps are shifted along z plane by plane. This is rare.
         const index_t length = geometry_.z_length;
         RowSource plane = source;

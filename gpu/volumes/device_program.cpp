@@ -2,11 +2,13 @@
 // A block prepared for data in device memory: the transforms of the engine, without transfers.
 
 #include <algorithm>
+#include <complex>
 #include <optional>
 
 #include "convolume/error.hpp"
 #include "core/fft_size.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/fft/planes.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/volumes/block_geometry.hpp"
@@ -43,12 +45,24 @@ class BlockProgram : public DeviceProgram {
         prepare_tables(FirstTaps(spec, run_taps_, device_).taps(), spec);
     }
 
-    void run(const void* input, void* output, void* stream_handle, const void* kernel) override {
+    void run(const void* input, void* output, void* stream_handle, const void* kernel,
+             index_t images) override {
         const DeviceScope scope(device_);
         const auto stream = static_cast<cudaStream_t>(stream_handle);
+        const index_t input_bytes = bytes_of(spec_.source, spec_.block.source_type);
+        const index_t output_bytes = fold_ ? bytes_of(spec_.folded, spec_.folded_type)
+                                           : bytes_of(spec_.block.kept(), spec_.block.target_type);
         with_workspace(stream, [&](const BlockMemory& memory) {
-            if (run_taps_) transform_->prepare(run_taps_->taps_of(kernel), memory, stream);
-            enqueue(input, output, memory, stream);
+            if (run_taps_) prepare(run_taps_->taps_of(kernel), memory, stream);
+            if (joins_images()) {
+                const index_t planes = checked_multiply(images, spec_.source.z);
+                convolve_planes(images_->source_at(input, 0, planes),
+                                images_->target_of(output, {0, planes}), 0, stream);
+                return;
+            }
+            for (index_t i = 0; i < images; ++i)
+                enqueue(static_cast<const char*>(input) + i * input_bytes,
+                        static_cast<char*>(output) + i * output_bytes, memory, stream);
         });
     }
 
@@ -71,24 +85,68 @@ class BlockProgram : public DeviceProgram {
         });
     }
 
+    // Whether the planes of several images are convolved as those of one: every plane of the result
+    // is made from the same plane of the image.
+    bool joins_images() const {
+        const std::vector<index_t>& planes = spec_.gather[0];
+        if (!geometry_.fuses_planes || fold_ ||
+            static_cast<index_t>(planes.size()) != spec_.source.z)
+            return false;
+        for (std::size_t i = 0; i < planes.size(); ++i)
+            if (planes[i] != static_cast<index_t>(i)) return false;
+        return true;
+    }
+
+    void prepare(const DeviceTaps& taps, const BlockMemory& memory, cudaStream_t stream) const {
+        if (geometry_.fuses_planes)
+            transform_plane_kernel(geometry_.rows, row_source(taps, spec_.block.grid()),
+                                   kernel_.as<std::complex<float>>(), stream);
+        else
+            transform_->prepare(taps, memory, stream);
+    }
+
     void enqueue(const void* input, void* output, const BlockMemory& memory,
                  cudaStream_t stream) const {
         const index_t slots = spec_.block.axes[0].loaded;
-        images_->for_each_load(
-            input, {0, spec_.source.z}, {0, slots}, geometry_.ring,
-            [&](const RowSource& source, index_t first_slot) {
-                transform_->load(source, first_slot, memory, stream);
-            },
-            [&](index_t first_slot, index_t count) {
-                transform_->load_zeros(first_slot, count, memory, stream);
-            });
-        const ZWindow window = geometry_.windows(spec_.block.axes[0]).front();
-        transform_->convolve(window, memory, stream);
         // The ring has a slot for each plane of the result.
         const RowTarget target =
             images_->target_of(fold_ ? extended_.data() : output, {0, spec_.block.axes[0].kept});
-        transform_->store(0, target, memory, stream);
+        const auto for_each_load = [&](const auto& load, const auto& clear) {
+            images_->for_each_load(input, {0, spec_.source.z}, {0, slots}, geometry_.ring, load,
+                                   clear);
+        };
+        if (geometry_.fuses_planes) {
+            for_each_load(
+                [&](const RowSource& source, index_t first_slot) {
+                    convolve_planes(source, target, first_slot, stream);
+                },
+                [&](index_t first_slot, index_t count) {
+                    RowSource zeros = images_->source_at(input, 0, count);
+                    zeros.loaded_y = 0;
+                    convolve_planes(zeros, target, first_slot, stream);
+                });
+        } else {
+            for_each_load(
+                [&](const RowSource& source, index_t first_slot) {
+                    transform_->load(source, first_slot, memory, stream);
+                },
+                [&](index_t first_slot, index_t count) {
+                    transform_->load_zeros(first_slot, count, memory, stream);
+                });
+            transform_->convolve(geometry_.windows(spec_.block.axes[0]).front(), memory, stream);
+            transform_->store(0, target, memory, stream);
+        }
         if (fold_) fold_->fold(extended_.data(), output, {0, spec_.folded.z}, stream);
+    }
+
+    // Convolves planes of `source` in one pass, from plane `first` of the result on.
+    void convolve_planes(const RowSource& source, RowTarget target, index_t first,
+                         cudaStream_t stream) const {
+        target.pixels = target.pixels.from_plane(first);
+        target.planes = source.planes;
+        const index_t length = geometry_.rows;
+        gpu::convolve_planes(length, source, kernel_.as<std::complex<float>>(), target,
+                             1 / static_cast<double>(length * length), stream);
     }
 
     static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
@@ -120,7 +178,12 @@ class BlockProgram : public DeviceProgram {
     void prepare_tables(const DeviceTaps& source, const DeviceProgramSpec& spec) {
         const CudaStream stream;
         with_workspace(stream, [&](const BlockMemory& memory) {
-            transform_->prepare(source, memory, stream);
+            prepare(source, memory, stream);
+            if (geometry_.fuses_planes) {
+                const RowSource none = images_->source_at(nullptr, 0, 0);
+                convolve_planes(none, images_->target_of(nullptr, {0, 0}), 0, stream);
+                return;
+            }
             // Runs the pass once on arbitrary data.
             transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory, stream);
         });
@@ -151,6 +214,12 @@ index_t good_device_length(int device, int axis, index_t least, bool complex_dat
     require_device(device);
     const index_t own = length_with_passes(device, axis, least, 1, complex_data, precision);
     return own > 0 ? own : good_fft_size(least, length_multiple(axis, 1, complex_data));
+}
+
+index_t good_plane_length(int device, index_t least) {
+    require_device(device);
+    const index_t length = plane_pass_length(least);
+    return length > 0 && has_plane_pass(length, device) ? length : 0;
 }
 
 }  // namespace convolume::gpu

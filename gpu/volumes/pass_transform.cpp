@@ -17,7 +17,7 @@ class FftPassTransform : public PassTransform {
 
     void prepare(const DeviceTaps& taps, const BlockMemory& memory,
                  cudaStream_t stream) const override {
-        const RowSource source = source_of(taps);
+        const RowSource source = row_source(taps, block_.grid());
         forward(source, planes(memory.kernel, 0, geometry_.kernel_planes), stream);
         if (!keeps_spectrum()) return;
         // Transforms along z once. The kernel's memory has room for the whole spectrum.
@@ -29,7 +29,7 @@ class FftPassTransform : public PassTransform {
 
     void load_taps(const DeviceTaps& taps, const BlockMemory& memory,
                    cudaStream_t stream) const override {
-        forward(source_of(taps), planes(memory.ring, 0, geometry_.ring), stream);
+        forward(row_source(taps, block_.grid()), planes(memory.ring, 0, geometry_.ring), stream);
     }
 
     void prepare_share(const ColumnShare& share, const BlockMemory& memory,

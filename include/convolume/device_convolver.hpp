@@ -141,12 +141,14 @@ class CONVOLUME_API DeviceConvolver {
     /// input_shape() and the image type, `output` has output_shape() and output_type(). They may be
     /// the same memory if their sizes in bytes are equal. Executions follow one another on the
     /// device, also those from other CUDA streams and threads. Integer outputs are rounded and
-    /// clamped. Throws DeviceFailure.
-    void execute(const void* input, void* output, DeviceStream stream = {}) const;
+    /// clamped. `images` images follow one another in memory, and so do their results; small planes
+    /// of many images are convolved at once. Throws DeviceFailure.
+    void execute(const void* input, void* output, DeviceStream stream = {},
+                 index_t images = 1) const;
     /// As execute(), with a kernel in the device's memory, contiguous and in C order. Only for
     /// convolvers with DeviceOptions::kernel_on_device, which have no other executions.
     void execute_with_kernel(const void* input, const void* kernel, void* output,
-                             DeviceStream stream = {}) const;
+                             DeviceStream stream = {}, index_t images = 1) const;
 
     /// As execute(), for several GPUs: `inputs`, `outputs` and `streams` have an element for each
     /// of slabs(), in the memory of its GPU. Slabs without planes may be null. Without streams,

@@ -187,16 +187,17 @@ void bind_device_convolver(nb::module_& module) {
         .def(
             "execute",
             [](const DeviceConvolver& self, std::uintptr_t image, std::uintptr_t out,
-               std::uintptr_t stream, std::uintptr_t kernel) {
+               std::uintptr_t stream, std::uintptr_t kernel, index_t images) {
                 const nb::gil_scoped_release released;
                 const DeviceStream on(pointer<CUstream_st>(stream));
                 if (kernel == 0)
-                    self.execute(pointer<const void>(image), pointer<void>(out), on);
+                    self.execute(pointer<const void>(image), pointer<void>(out), on, images);
                 else
                     self.execute_with_kernel(pointer<const void>(image),
-                                             pointer<const void>(kernel), pointer<void>(out), on);
+                                             pointer<const void>(kernel), pointer<void>(out), on,
+                                             images);
             },
-            "image"_a, "out"_a, "stream"_a, "kernel"_a = 0)
+            "image"_a, "out"_a, "stream"_a, "kernel"_a = 0, "images"_a = 1)
         .def_prop_ro("output_planes",
                      [](const DeviceConvolver& self) {
                          std::vector<index_t> planes;

@@ -32,10 +32,8 @@ def convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: A
     kind: np.dtype[Any] = convolver.output_type
     whole = batch + shape
     result = image.empty(whole, kind) if out is None else DeviceArray.target(out, whole, kind, image.device)
-    steps = math.prod(own) * image.dtype.itemsize, math.prod(shape) * kind.itemsize
-    for number in range(math.prod(batch)):
-        convolver.execute(image.address + number * steps[0], result.address + number * steps[1], image.stream(stream),
-                          kernel.address if kernel else 0)
+    convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0,
+                      math.prod(batch))
     return image.give_back(result.array) if out is None else out
 
 

@@ -111,14 +111,13 @@ class DeviceArray:
         library = library_of(array)
         array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
         try:
-            facts = array.__cuda_array_interface__
-        except (AttributeError, TypeError):  # PyTorch has types that NumPy does not have
+            dtype: np.dtype[Any] = np.dtype(str(array.dtype).removeprefix("torch."))
+        except TypeError:  # PyTorch has types that NumPy does not have
             raise InvalidArgument(f"{what} is of type {array.dtype}: convert it to float32 first") from None
-        dtype: np.dtype[Any] = np.dtype(facts["typestr"])
         if dtype not in TYPES and dtype not in others:
             raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
-        device = int(array.__dlpack_device__()[1])
-        return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library, given)
+        device = array.device.index if library == "torch" else array.device.id
+        return cls(array, address_of(array), tuple(array.shape), dtype, int(device), library, given)
 
     @classmethod
     def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":

@@ -22,7 +22,7 @@ class Device:
     current = 0
 
     def __init__(self, number):
-        self.number = number
+        self.number = self.id = number
 
     def __enter__(self):
         self.before, Device.current = Device.current, self.number
@@ -39,7 +39,7 @@ def stream_of(device):
 class GpuArray(NDArrayOperatorsMixin):
     def __init__(self, values):
         self.values = values
-        self.shape = values.shape
+        self.shape, self.dtype = values.shape, values.dtype
         self.device = Device(Device.current)
         self.data = types.SimpleNamespace(ptr=values.ctypes.data)
 
@@ -128,10 +128,11 @@ class DeviceConvolver:
         self._core = _core.Convolver(shape, kernel, options, _cpu(), self._type, np.dtype("float32"))
         self.output_type, self.output_shape = self._core.natural_type, self._core.output_shape
 
-    def execute(self, image, out, stream, kernel=0):
+    def execute(self, image, out, stream, kernel=0, images=1):
         assert kernel == 0
-        self._core.execute(_array_at(image, self._shape, self._type),
-                           _array_at(out, self.output_shape, self.output_type))
+        for one, result in zip(_array_at(image, (images, *self._shape), self._type),
+                               _array_at(out, (images, *self.output_shape), self.output_type)):
+            self._core.execute(one, result)
 
 
 class ConvolverWithoutKernel(DeviceConvolver):
@@ -142,9 +143,10 @@ class ConvolverWithoutKernel(DeviceConvolver):
         self._others = options, device, image_type
         super().__init__(shape, np.ones(*self._kernel), *self._others)
 
-    def execute(self, image, out, stream, kernel=0):
+    def execute(self, image, out, stream, kernel=0, images=1):
         assert kernel != 0
-        DeviceConvolver(self._shape, _array_at(kernel, *self._kernel).copy(), *self._others).execute(image, out, stream)
+        convolver = DeviceConvolver(self._shape, _array_at(kernel, *self._kernel).copy(), *self._others)
+        convolver.execute(image, out, stream, images=images)
 
 
 class SlabConvolver(DeviceConvolver):

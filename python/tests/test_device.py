@@ -87,7 +87,7 @@ def stand_in(monkeypatch):
     """Stands for an array of CuPy: it has the attributes of one, but no memory."""
     def array(shape, dtype="float32"):
         made = type("ndarray", (), {"__module__": "cupy", "__dlpack_device__": lambda self: (2, 0)})()
-        made.__cuda_array_interface__ = {"typestr": np.dtype(dtype).str, "data": (64, False), "shape": shape}
+        made.shape, made.dtype, made.device = shape, np.dtype(dtype), SimpleNamespace(id=0)
         made.data = SimpleNamespace(ptr=64)
         return made
 

@@ -169,6 +169,9 @@ TEST_CASE("planes that are apart need no transform along z") {
         CHECK(!g.uses_cufft);
         CHECK(!g.keeps_spectrum);
         CHECK(g.ring == 6144);
+        // In single precision, planes of this size are convolved in one pass.
+        CHECK(g.fuses_planes == (precision == Precision::float32));
+        CHECK((g.ring_bytes == 0) == g.fuses_planes);
         CHECK(g.kernel_bytes < 2 * g.plane_bytes());
         CHECK(g.batch_bytes == 0);
         Block joined = block;

@@ -128,6 +128,81 @@ TEST_CASE("device convolver: planes with a kernel of one plane are convolved apa
                 }
 }
 
+TEST_CASE("device convolver: small planes are convolved in one pass", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("small planes on a device"));
+    // An image for each length of the pass; rows of an odd number of pixels, and of an even one.
+    for (const Shape3& image :
+         {Shape3{7, 26, 25}, Shape3{5, 42, 40}, Shape3{5, 40, 47}, Shape3{3, 91, 90},
+          Shape3{3, 123, 122}, Shape3{2, 180, 186}, Shape3{5, 32, 32}, Shape3{1, 128, 128}})
+        for (const BoundaryKind boundary :
+             {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap})
+            for (const Mode mode : {Mode::same, Mode::full, Mode::valid}) {
+                ConvolverCase c = make_case(random, image, {1, 5, 6});
+                c.options.boundary.kind = boundary;
+                c.options.mode = mode;
+                CAPTURE(to_string(image), boundary, mode);
+                CHECK(device_defect(c, true, mode == Mode::same) == "");
+                CHECK(device_defect(c, false, false, may_stay_on_device(c)) == "");
+                if (mode != Mode::same) continue;  // the adjoint takes results of another size
+                c.options.operation = Operation::adjoint;
+                CHECK(device_defect(c, true, false) == "");
+            }
+    // A kernel as large as the grid.
+    ConvolverCase c = make_case(random, {9, 16, 16}, {1, 17, 17});
+    CHECK(device_defect(c, true, false) == "");
+}
+
+TEST_CASE("device convolver: thread blocks convolve planes one after another", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("many small planes"));
+    // More planes than all multiprocessors hold at a time.
+    const ConvolverCase c = make_case(random, {4000, 27, 26}, {1, 5, 6});
+    CHECK(device_defect(c, true, true) == "");
+}
+
+TEST_CASE("device convolver: images that follow one another are convolved as each alone", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("several images"));
+    for (const Shape3& shape : {Shape3{1, 30, 31}, Shape3{2, 30, 31}, Shape3{3, 20, 22}})
+        for (const bool is_double : {false, true}) {
+            const index_t images = 5, depth = shape.z == 3 ? 2 : 1;
+            const Volume all = to_volume(random.array({images * shape.z, shape.y, shape.x}, false),
+                                         PixelType::float32);
+            const Volume kernel = to_volume(random.array({depth, 4, 5}, false), PixelType::float32);
+            Options options;
+            options.boundary.kind = BoundaryKind::reflect;
+            if (is_double) options.precision = Precision::float64;
+            for (const bool kernel_on_device : {false, true}) {
+                DeviceOptions device;
+                device.kernel_on_device = kernel_on_device;
+                ConstImageView given = kernel.view();
+                if (kernel_on_device) given.data = nullptr;
+                const DeviceConvolver convolver(shape, given, options, device);
+                const gpu::DeviceMemory input = on_device(all), taps = on_device(kernel);
+                Volume results({images * shape.z, shape.y, shape.x}, convolver.output_type());
+                poison(results.view());
+                const gpu::DeviceMemory together = on_device(results), apart = on_device(results);
+                const gpu::CudaStream stream;
+                const auto execute = [&](char* from, char* to, index_t count) {
+                    if (kernel_on_device)
+                        convolver.execute_with_kernel(from, taps.data(), to,
+                                                      static_cast<cudaStream_t>(stream), count);
+                    else
+                        convolver.execute(from, to, static_cast<cudaStream_t>(stream), count);
+                };
+                execute(input.data(), together.data(), images);
+                for (index_t i = 0; i < images; ++i)
+                    execute(input.data() + i * (all.bytes() / images),
+                            apart.data() + i * (results.bytes() / images), 1);
+                stream.wait();
+                CAPTURE(to_string(shape), is_double, kernel_on_device);
+                CHECK(to_array(fetched(together, results.shape(), results.type()).view()).values ==
+                      to_array(fetched(apart, results.shape(), results.type()).view()).values);
+            }
+        }
+}
+
 TEST_CASE("device convolver: two convolvers that share a workspace give the results of each alone",
           "[gpu]") {
     NEEDS_GPU();

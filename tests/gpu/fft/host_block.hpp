@@ -25,6 +25,8 @@ class HostBlock {
     index_t blocks() const;
     char* shared() const;
     void sync() const;
+    /// Waits for the 32 threads of this thread's warp, at a barrier beyond those of CUDA.
+    void sync_warp() const { sync_at(16 + thread_ / 32, 32); }
     /// Waits for `threads` threads at barrier `id`, which is at least 1.
     void sync_at(int id, int threads) const;
     int forget(int value) const { return value; }

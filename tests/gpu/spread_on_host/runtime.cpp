@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gpu/fft/planes.hpp"
 #include "gpu/runtime/peer_memory.hpp"
 #include "gpu/volumes/block_kernels.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
@@ -57,6 +58,16 @@ index_t good_row_length(index_t least, bool, bool) {
 }
 bool is_pass_length(index_t length, bool) {
     return length <= longest;
+}
+// Planes of several devices are never apart.
+index_t plane_pass_length(index_t) {
+    return 0;
+}
+bool has_plane_pass(index_t, int) {
+    return false;
+}
+index_t plane_kernel_samples(index_t) {
+    return 0;
 }
 template <class Real>
 bool has_column_pass(index_t length, int) {

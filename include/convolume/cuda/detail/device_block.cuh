@@ -20,6 +20,8 @@ struct DeviceBlock {
         return memory;
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
+    /// Waits for the 32 threads of this thread's warp.
+    __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
     /// Waits for `threads` threads, whole warps, at barrier `id`, which is 1 to 15.
     __device__ __forceinline__ void sync_at(int id, int threads) const {
         asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The convolution of small planes of real samples in one pass: a thread block holds the spectra of
+// whole planes in shared memory. Rows are transformed along x, columns along y, multiplied with the
+// kernel's spectrum and transformed back, and rows are transformed back to pixels.
+//
+// Only the rows that are loaded or kept take shared memory: zeros along y exist in registers alone.
+// The threads of a row, and those of a column, are in one warp, so that threads of a thread block
+// wait for each other only between these steps.
+
+#include <array>
+
+#include "gpu/fft/column_job.hpp"
+#include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/row_pairs.hpp"
+
+namespace convolume::gpu {
+
+/// The warps of a thread block, the planes that it convolves at a time, the first radices of rows
+/// and of columns, and the threads of a column.
+struct PlaneChoice {
+    int length, warps, planes, row_radix, column_radix, column_threads;
+    int blocks_per_unit;  ///< thread blocks that a multiprocessor should hold at a time
+};
+
+/// Choices that took least time on an H200, of up to a dozen for each length.
+inline constexpr PlaneChoice measured_planes[] = {
+    {32, 4, 3, 4, 4, 4, 6}, {48, 5, 2, 6, 6, 8, 4},  {64, 9, 2, 4, 8, 8, 3},
+    {96, 7, 1, 6, 8, 8, 2}, {128, 9, 1, 8, 8, 8, 2}, {192, 13, 1, 12, 12, 16, 1},
+};
+
+/// Returns the plan of a transform of two radix stages by threads of one warp.
+CONVOLUME_CONSTEXPR TransformPlan plan_in_warp(int length, int radix, int threads, bool paired) {
+    TransformPlan plan{length, 2, {radix, length / radix, 1}, threads, 0, threads, paired};
+    for (int stage = 0; stage < plan.stages; ++stage) {
+        const int elements = plan.butterflies_per_thread(stage) * plan.radix[stage];
+        if (elements > plan.elements) plan.elements = elements;
+    }
+    return plan;
+}
+
+/// The shape of the thread blocks of a choice, Choice::choice.
+template <class RealNumber, class Choice>
+struct PlaneBlockShape {
+    using Real = RealNumber;
+    static constexpr PlaneChoice choice = Choice::choice;
+    static constexpr int length = choice.length, pairs = length / 2, planes = choice.planes;
+    static constexpr int threads = 32 * choice.warps;
+    struct RowOfPlane {
+        static constexpr TransformPlan plan =
+            plan_in_warp(pairs, choice.row_radix, pairs / choice.row_radix / 2, true);
+    };
+    struct ColumnOfPlane {
+        static constexpr TransformPlan plan =
+            plan_in_warp(length, choice.column_radix, choice.column_threads, false);
+    };
+    static constexpr int spectrum_columns = pairs + 1;
+    static constexpr int rows_at_once = threads / RowOfPlane::plan.threads,
+                         columns_at_once = threads / ColumnOfPlane::plan.threads,
+                         columns_of_warp = columns_at_once / choice.warps;
+    static_assert(rows_at_once * RowOfPlane::plan.threads == threads &&
+                  columns_of_warp * ColumnOfPlane::plan.threads == 32);
+
+    /// Complex samples from row to row in shared memory: the threads of half a warp, which access
+    /// memory in one step, use different banks.
+    static constexpr int pitch = [] {
+        constexpr int exchange = RowOfPlane::plan.exchange_size();
+        int size = exchange > spectrum_columns ? exchange : spectrum_columns;
+        while (size % 16 != RowOfPlane::plan.threads % 16) ++size;
+        return size;
+    }();
+    /// Complex samples in which a column is exchanged between its threads, or a row that is not
+    /// there between those of a row.
+    static constexpr int exchange_pitch = [] {
+        int size = ColumnOfPlane::plan.exchange_size();
+        // threads of a column among those that access memory in one step
+        constexpr int threads_of_step = columns_of_warp < 16 ? 16 / columns_of_warp : 1;
+        while (size % 16 != threads_of_step % 16) ++size;
+        return size;
+    }();
+    static constexpr int exchange_samples = [] {
+        const int columns = columns_at_once * exchange_pitch, rows = rows_at_once * pitch;
+        return columns > rows ? columns : rows;
+    }();
+    /// The kernel's spectrum lies in memory in the order in which the threads of columns use it:
+    /// sample i of thread t of column x is at (i * spectrum_columns + x) *
+    /// ColumnOfPlane::plan.threads + t.
+    static constexpr int kernel_samples = ColumnOfPlane::plan.butterflies_per_thread(1) *
+                                          ColumnOfPlane::plan.radix[1] *
+                                          ColumnOfPlane::plan.threads * spectrum_columns;
+    static constexpr int row_table = RowOfPlane::plan.twiddle_count() + pairs / 2 + 1,
+                         column_table = ColumnOfPlane::plan.twiddle_count();
+    static index_t shared_bytes(index_t rows_of_plane) {
+        return static_cast<index_t>(sizeof(Complex<Real>)) *
+               (rows_of_plane * pitch * planes + exchange_samples + row_table + column_table);
+    }
+};
+
+template <std::size_t I>
+struct MeasuredPlanes {
+    static constexpr PlaneChoice choice = measured_planes[I];
+};
+template <std::size_t I>
+using MeasuredPlaneBlock = PlaneBlockShape<float, MeasuredPlanes<I>>;
+
+template <class Real>
+struct PlaneJob {
+    RowJob<Real> loads, stores;
+    int rows = 1;  ///< rows of a plane in shared memory
+    const Complex<Real>* kernel = nullptr;
+    /// Where the spectrum of the only plane, a kernel, is stored; null: planes are convolved.
+    Complex<Real>* spectrum = nullptr;
+    const Complex<Real>* column_twiddles = nullptr;
+    int loaded_y = 1, kept_begin_y = 0, kept_y = 1;
+};
+
+/// Returns the job of transform_plane_kernel (planes.hpp), without tables.
+template <class Real>
+PlaneJob<Real> plane_kernel_job(index_t length, const RowSource& taps, Complex<Real>* spectrum) {
+    if (taps.planes != 1 || taps.loaded_y > length)
+        throw InternalError(
+            message(taps.planes, " kernels of ", taps.loaded_y, " rows for ", length));
+    PlaneJob<Real> job;
+    job.loads = forward_job(length, false, taps, SpectrumPlanes<Real>{});
+    job.rows = job.loaded_y = static_cast<int>(taps.loaded_y);
+    job.spectrum = spectrum;
+    return job;
+}
+
+/// Returns the job of convolve_planes (planes.hpp), without tables.
+template <class Real>
+PlaneJob<Real> plane_job(index_t length, const RowSource& source, const Complex<Real>* kernel,
+                         const RowTarget& target, double scale) {
+    if (source.planes != target.planes || source.loaded_y > length || target.kept_begin_y < 0 ||
+        target.kept_begin_y + target.kept_y > length)
+        throw InternalError(message(source.planes, " planes of ", source.loaded_y, " rows for ",
+                                    target.planes, " of ", length));
+    const SpectrumPlanes<Real> in_shared_memory{nullptr, 0, 0, 0, source.planes};
+    PlaneJob<Real> job;
+    job.loads = forward_job(length, false, source, in_shared_memory);
+    job.stores = inverse_job(length, false, in_shared_memory, target, scale);
+    job.rows = static_cast<int>(std::max(source.loaded_y, target.kept_y));
+    job.kernel = kernel;
+    job.loaded_y = static_cast<int>(source.loaded_y);
+    job.kept_begin_y = static_cast<int>(target.kept_begin_y);
+    job.kept_y = static_cast<int>(target.kept_y);
+    return job;
+}
+
+/// A thread block whose threads wait only for those of their warp. It reads shared memory, too.
+template <class Context>
+struct WarpContext : Context {
+    CONVOLUME_DEVICE explicit WarpContext(const Context& context) : Context(context) {}
+    CONVOLUME_DEVICE void sync() const { this->sync_warp(); }
+    template <class T>
+    CONVOLUME_DEVICE T load(const T* p) const {
+        return *p;
+    }
+};
+
+/// The body of the CUDA kernel for planes. Each thread block takes groups of planes, one after
+/// another.
+template <class Shape, class Context>
+CONVOLUME_DEVICE void plane_pass(const Context& context,
+                                 const PlaneJob<typename Shape::Real>& job) {
+    using Real = typename Shape::Real;
+    using RowFft = RadixStages<Real, typename Shape::RowOfPlane>;
+    using ColumnFft = RadixStages<Real, typename Shape::ColumnOfPlane>;
+    using Exchange = WholeExchange<Real, WarpContext<Context>>;
+    constexpr int row_threads = RowFft::plan.threads;
+
+    const WarpContext<Context> warp(context);
+    const index_t plane_samples = index_t{job.rows} * Shape::pitch;
+    auto* const spectra = reinterpret_cast<Complex<Real>*>(context.shared());
+    Complex<Real>* const exchanges = spectra + plane_samples * Shape::planes;
+    Complex<Real>* const row_twiddles = exchanges + Shape::exchange_samples;
+    const Complex<Real>* const pair_twiddles = row_twiddles + RowFft::plan.twiddle_count();
+    Complex<Real>* const column_twiddles = row_twiddles + Shape::row_table;
+    copy_table(context, row_twiddles, job.loads.twiddles, Shape::row_table, Shape::threads);
+    copy_table(context, column_twiddles, job.column_twiddles, Shape::column_table, Shape::threads);
+
+    const int row_of_thread = context.thread() / row_threads;
+    const int lane = context.thread() % 32;
+    const int column_of_thread =
+        context.thread() / 32 * Shape::columns_of_warp + lane % Shape::columns_of_warp;
+    const int thread_of_column = lane / Shape::columns_of_warp;
+    Complex<Real>* const column_exchange = exchanges + column_of_thread * Shape::exchange_pitch;
+
+    for (index_t first = context.block() * Shape::planes; first < job.loads.planes;
+         first += context.blocks() * Shape::planes) {
+        const index_t left = job.loads.planes - first;
+        const int planes = left < Shape::planes ? static_cast<int>(left) : Shape::planes;
+        // Calls transform(row, is_inside) for the rows of all planes. A row is transformed in the
+        // place of its spectrum.
+        const auto for_each_row = [&](const RowJob<Real>& rows, const auto& transform) {
+            const auto rows_of_plane = static_cast<int>(rows.rows);
+            CONVOLUME_NO_UNROLL
+            for (int begin = 0; begin < planes * rows_of_plane; begin += Shape::rows_at_once) {
+                const int index = begin + row_of_thread;
+                const bool is_inside = index < planes * rows_of_plane;
+                const int plane = is_inside ? index / rows_of_plane : 0;
+                const int y = is_inside ? index - plane * rows_of_plane : 0;
+                transform(
+                    ThreadRow<Real>{first + plane, y,
+                                    is_inside ? spectra + plane * plane_samples + y * Shape::pitch
+                                              : exchanges + row_of_thread * Shape::pitch,
+                                    Shape::pairs, context.thread() % row_threads, row_threads},
+                    is_inside);
+            }
+        };
+        const auto pairs_of = [](const ThreadRow<Real>& row) {
+            return RowPairs<typename Shape::RowOfPlane>{row.thread};
+        };
+        context.sync();
+        for_each_row(job.loads, [&](const ThreadRow<Real>& row, bool is_inside) {
+            typename RowFft::ThreadSamples v;
+            load_row<RowFft, Shape::pairs, 1>(warp, job.loads, false, row, is_inside, pair_twiddles,
+                                              v);
+            RowFft::back(Exchange{warp, row.shared}, row.thread, v, row_twiddles);
+            warp.sync();
+            const auto samples = pairs_of(row).pointers_in_row(row.shared);
+            pairs_of(row).split(
+                v, pair_twiddles,
+                [&](int j, const Complex<Real>& a, const Complex<Real>& b) {
+                    *samples.sample_of(j) = a;
+                    *samples.opposite_sample_of(j) = b;
+                },
+                [&](const Complex<Real>& center) { row.shared[Shape::pairs / 2] = center; });
+        });
+        context.sync();
+        CONVOLUME_NO_UNROLL
+        for (int begin = 0; begin < planes * Shape::spectrum_columns;
+             begin += Shape::columns_at_once) {
+            const int index = begin + column_of_thread;
+            const bool is_inside = index < planes * Shape::spectrum_columns;
+            const int plane = is_inside ? index / Shape::spectrum_columns : 0;
+            const int x = is_inside ? index - plane * Shape::spectrum_columns : 0;
+            Complex<Real>* const column = spectra + plane * plane_samples + x;
+            Complex<Real>* const kept_column = column - job.kept_begin_y * Shape::pitch;
+            typename ColumnFft::ThreadSamples v;
+            ColumnFft::template for_each<0>(thread_of_column, [&](int sample, int position) {
+                v[sample] = {0, 0};
+                if (is_inside && position < job.loaded_y)
+                    v[sample] = column[position * Shape::pitch];
+            });
+            const Exchange exchange{warp, column_exchange};
+            ColumnFft::forward(exchange, thread_of_column, v, column_twiddles);
+            const index_t place = index_t{x} * ColumnFft::plan.threads + thread_of_column;
+            constexpr int sample_stride = Shape::spectrum_columns * ColumnFft::plan.threads;
+            if (job.spectrum != nullptr) {
+                ColumnFft::template for_each<1>(thread_of_column, [&](int sample, int) {
+                    if (is_inside) job.spectrum[place + sample * sample_stride] = v[sample];
+                });
+                continue;
+            }
+            ColumnFft::template for_each<1>(thread_of_column, [&](int sample, int) {
+                v[sample] = conjugate(v[sample] *
+                                      context.load(job.kernel + place + sample * sample_stride));
+            });
+            ColumnFft::back(exchange, thread_of_column, v, column_twiddles);
+            ColumnFft::template for_each<0>(thread_of_column, [&](int sample, int position) {
+                const int y = position - job.kept_begin_y;
+                if (is_inside && y >= 0 && y < job.kept_y)
+                    kept_column[position * Shape::pitch] = conjugate(v[sample]);
+            });
+        }
+        if (job.spectrum != nullptr) return;
+        context.sync();
+        for_each_row(job.stores, [&](const ThreadRow<Real>& row, bool is_inside) {
+            typename RowFft::ThreadSamples v;
+            const auto samples = pairs_of(row).pointers_in_row(row.shared);
+            pairs_of(row).merge(v, pair_twiddles, row.shared[Shape::pairs / 2],
+                                [&](int j, Complex<Real>& a, Complex<Real>& b) {
+                                    a = *samples.sample_of(j);
+                                    b = *samples.opposite_sample_of(j);
+                                });
+            RowFft::forward(Exchange{warp, row.shared}, row.thread, v, row_twiddles);
+            store_row<RowFft, Shape::pairs>(warp, job.stores, true, row, is_inside, pair_twiddles,
+                                            v);
+        });
+    }
+}
+
+}  // namespace convolume::gpu
