@@ -73,6 +73,9 @@ class ArrayExecutor final : public Executor {
     void write_pixel_weights(const float* values, index_t first, index_t count) override {
         arrays_.write(values, array(ArrayRole::pixel_weights), first, count);
     }
+    void fill_pixel_weights(float value, index_t first, index_t count) override {
+        arrays_.for_each(count, ConstantFill{array(ArrayRole::pixel_weights) + first, value});
+    }
     void divide_pixel_weights(float divisor) override {
         arrays_.for_each(pixels_, InPlaceDivision{array(ArrayRole::pixel_weights), divisor});
     }

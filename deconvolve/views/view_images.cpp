@@ -62,6 +62,10 @@ class ViewWeights {
 
     /// Writes all weights to those of the executor from `first` on, and returns the largest.
     float write(Executor& executor, index_t first) const {
+        if (are_one()) {
+            executor.fill_pixel_weights(1, first, element_count(image_));
+            return 1;
+        }
         StagedPlanes staged(executor.staging(), image_);
         std::vector<float> of_rows(static_cast<std::size_t>(image_.z * image_.y));
         staged.fill_and_copy(
@@ -89,15 +93,38 @@ class ViewWeights {
             factors_[0][static_cast<std::size_t>(z)] * factors_[1][static_cast<std::size_t>(y)];
         for (index_t x = 0; x < image_.x; ++x)
             row[x] = of_row * factors_[2][static_cast<std::size_t>(x)];
-        // A row whose ends are inside the result is inside it.
-        if (!is_inside(z, y, 0) || !is_inside(z, y, image_.x - 1))
-            for (index_t x = 0; x < image_.x; ++x)
-                if (!is_inside(z, y, x)) row[x] = 0;
+        const IndexRange inside = inside_of_row(z, y);
+        std::fill(row, row + inside.begin, 0.0F);
+        std::fill(row + inside.end, row + image_.x, 0.0F);
         if (view_.mask.shape() != Shape3{}) {
             const float* const mask = view_.mask.elements<float>() + i * image_.x;
             for (index_t x = 0; x < image_.x; ++x) row[x] *= mask[x];
         }
     }
+    /// Returns the pixels of a row that are inside the result.
+    IndexRange inside_of_row(index_t z, index_t y) const {
+        const auto map = [&](index_t x) {
+            return view_.view.map(
+                {static_cast<double>(z), static_cast<double>(y), static_cast<double>(x)});
+        };
+        const std::array<double, 3> start = map(0), end = map(image_.x - 1);
+        // Solved for x, up to rounding: start + x step is between both faces on every axis.
+        double least = 0, most = static_cast<double>(image_.x - 1);
+        for (std::size_t a = 0; a < 3; ++a) {
+            const double step = (end[a] - start[a]) / std::max(most_x(), 1.0);
+            const double far = static_cast<double>(result_[static_cast<int>(a)]) - 0.5;
+            if (step == 0) continue;  // is_inside() decides for the whole row
+            const double to_near = (-0.5 - start[a]) / step, to_far = (far - start[a]) / step;
+            least = std::max(least, std::min(to_near, to_far));
+            most = std::min(most, std::max(to_near, to_far));
+        }
+        IndexRange inside{static_cast<index_t>(std::clamp(least, 0.0, most_x() + 1)),
+                          static_cast<index_t>(std::clamp(most + 2, 0.0, most_x() + 1))};
+        while (inside.begin < inside.end && !is_inside(z, y, inside.begin)) ++inside.begin;
+        while (inside.begin < inside.end && !is_inside(z, y, inside.end - 1)) --inside.end;
+        return inside;
+    }
+    double most_x() const { return static_cast<double>(image_.x - 1); }
     bool is_inside(index_t z, index_t y, index_t x) const {
         const std::array<double, 3> at = view_.view.map(
             {static_cast<double>(z), static_cast<double>(y), static_cast<double>(x)});
