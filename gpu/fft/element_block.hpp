@@ -143,8 +143,8 @@ struct ElementShape {
     }();
     /// Twiddle factors are kept in registers, too, if there are enough.
     static constexpr bool keeps_twiddles =
-        RadixStages<float, Rows>::keeps_second_factors &&
-        2 * plan.elements + 2 * plan.radix[1] + arrays_in_registers * array_registers <= 80;
+        plan.stages > 2 && RadixStages<float, Rows>::keeps_factors &&
+        2 * plan.elements + 2 * plan.radix[1] + arrays_in_registers* array_registers <= 80;
     /// Bytes of shared memory without the places of arrays, and bytes of the places of the first
     /// arrays. Changes have 16 bits.
     static constexpr index_t least_shared_bytes =

@@ -8,7 +8,7 @@
 // The threads of a row, and those of a column, are in one warp, so that threads of a thread block
 // wait for each other only between these steps.
 
-#include <array>
+#include <type_traits>
 
 #include "gpu/fft/column_job.hpp"
 #include "gpu/fft/row_kernel.hpp"
@@ -20,17 +20,25 @@ namespace convolume::gpu {
 /// and of columns, and the threads of a column.
 struct PlaneChoice {
     int length, warps, planes, row_radix, column_radix, column_threads;
+    /// Whether threads of columns keep twiddle factors in registers.
+    bool keeps_twiddles;
     int blocks_per_unit;  ///< thread blocks that a multiprocessor should hold at a time
 };
 
 /// Choices that took least time on an H200, of up to a dozen for each length.
 inline constexpr PlaneChoice measured_planes[] = {
-    {32, 4, 3, 4, 4, 4, 6}, {48, 5, 2, 6, 6, 8, 4},  {64, 9, 2, 4, 8, 8, 3},
-    {96, 7, 1, 6, 8, 8, 2}, {128, 9, 1, 8, 8, 8, 2}, {192, 13, 1, 12, 12, 16, 1},
+    {32, 2, 3, 16, 32, 1, false, 8},  //
+    {48, 4, 5, 24, 6, 8, true, 4},    //
+    {64, 9, 2, 4, 8, 8, true, 3},     //
+    {96, 7, 1, 6, 12, 8, true, 2},    //
+    {128, 9, 1, 8, 8, 8, false, 2},   //
+    {192, 13, 1, 12, 12, 16, false, 1},
 };
 
-/// Returns the plan of a transform of two radix stages by threads of one warp.
+/// Returns the plan of a transform by threads of one warp: of one radix stage by one thread, else
+/// of two radix stages.
 CONVOLUME_CONSTEXPR TransformPlan plan_in_warp(int length, int radix, int threads, bool paired) {
+    if (radix == length) return {length, 1, {length, 1, 1}, 1, length, 1};
     TransformPlan plan{length, 2, {radix, length / radix, 1}, threads, 0, threads, paired};
     for (int stage = 0; stage < plan.stages; ++stage) {
         const int elements = plan.butterflies_per_thread(stage) * plan.radix[stage];
@@ -69,9 +77,13 @@ struct PlaneBlockShape {
         while (size % 16 != RowOfPlane::plan.threads % 16) ++size;
         return size;
     }();
+    /// Whether several threads share a row, or a column.
+    static constexpr bool shares_rows = RowOfPlane::plan.threads > 1,
+                          shares_columns = ColumnOfPlane::plan.threads > 1;
     /// Complex samples in which a column is exchanged between its threads, or a row that is not
     /// there between those of a row.
     static constexpr int exchange_pitch = [] {
+        if (!shares_columns) return 0;
         int size = ColumnOfPlane::plan.exchange_size();
         // threads of a column among those that access memory in one step
         constexpr int threads_of_step = columns_of_warp < 16 ? 16 / columns_of_warp : 1;
@@ -79,15 +91,18 @@ struct PlaneBlockShape {
         return size;
     }();
     static constexpr int exchange_samples = [] {
-        const int columns = columns_at_once * exchange_pitch, rows = rows_at_once * pitch;
+        const int columns = columns_at_once * exchange_pitch;
+        const int rows = shares_rows ? rows_at_once * pitch : 0;
         return columns > rows ? columns : rows;
     }();
     /// The kernel's spectrum lies in memory in the order in which the threads of columns use it:
     /// sample i of thread t of column x is at (i * spectrum_columns + x) *
     /// ColumnOfPlane::plan.threads + t.
-    static constexpr int kernel_samples = ColumnOfPlane::plan.butterflies_per_thread(1) *
-                                          ColumnOfPlane::plan.radix[1] *
-                                          ColumnOfPlane::plan.threads * spectrum_columns;
+    static constexpr int kernel_samples = [] {
+        constexpr TransformPlan plan = ColumnOfPlane::plan;
+        return plan.butterflies_per_thread(plan.last()) * plan.radix[plan.last()] * plan.threads *
+               spectrum_columns;
+    }();
     static constexpr int row_table = RowOfPlane::plan.twiddle_count() + pairs / 2 + 1,
                          column_table = ColumnOfPlane::plan.twiddle_count();
     static index_t shared_bytes(index_t rows_of_plane) {
@@ -147,11 +162,14 @@ PlaneJob<Real> plane_job(index_t length, const RowSource& source, const Complex<
     return job;
 }
 
-/// A thread block whose threads wait only for those of their warp. It reads shared memory, too.
-template <class Context>
-struct WarpContext : Context {
-    CONVOLUME_DEVICE explicit WarpContext(const Context& context) : Context(context) {}
-    CONVOLUME_DEVICE void sync() const { this->sync_warp(); }
+/// A thread block whose threads wait only for those that share a row or a column: those of their
+/// warp, or none. It reads shared memory, too.
+template <class Context, bool Shares>
+struct SharingContext : Context {
+    CONVOLUME_DEVICE explicit SharingContext(const Context& context) : Context(context) {}
+    CONVOLUME_DEVICE void sync() const {
+        if constexpr (Shares) this->sync_warp();
+    }
     template <class T>
     CONVOLUME_DEVICE T load(const T* p) const {
         return *p;
@@ -166,10 +184,14 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
     using Real = typename Shape::Real;
     using RowFft = RadixStages<Real, typename Shape::RowOfPlane>;
     using ColumnFft = RadixStages<Real, typename Shape::ColumnOfPlane>;
-    using Exchange = WholeExchange<Real, WarpContext<Context>>;
+    using RowContext = SharingContext<Context, Shape::shares_rows>;
+    using ColumnContext = SharingContext<Context, Shape::shares_columns>;
+    using Pairs = std::conditional_t<Shape::shares_rows, RowPairs<typename Shape::RowOfPlane>,
+                                     PairsOfOneThread<typename Shape::RowOfPlane>>;
     constexpr int row_threads = RowFft::plan.threads;
 
-    const WarpContext<Context> warp(context);
+    const RowContext row_context(context);
+    const ColumnContext column_context(context);
     const index_t plane_samples = index_t{job.rows} * Shape::pitch;
     auto* const spectra = reinterpret_cast<Complex<Real>*>(context.shared());
     Complex<Real>* const exchanges = spectra + plane_samples * Shape::planes;
@@ -184,6 +206,13 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
     const int column_of_thread =
         context.thread() / 32 * Shape::columns_of_warp + lane % Shape::columns_of_warp;
     const int thread_of_column = lane / Shape::columns_of_warp;
+    context.sync();
+    const auto factors = [&] {
+        if constexpr (Shape::choice.keeps_twiddles)
+            return typename ColumnFft::KeptTwiddles(thread_of_column, column_twiddles);
+        else
+            return static_cast<const Complex<Real>*>(column_twiddles);
+    }();
     Complex<Real>* const column_exchange = exchanges + column_of_thread * Shape::exchange_pitch;
 
     for (index_t first = context.block() * Shape::planes; first < job.loads.planes;
@@ -191,13 +220,15 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
         const index_t left = job.loads.planes - first;
         const int planes = left < Shape::planes ? static_cast<int>(left) : Shape::planes;
         // Calls transform(row, is_inside) for the rows of all planes. A row is transformed in the
-        // place of its spectrum.
+        // place of its spectrum. Threads that have no row, but wait with others, work on a spare
+        // one.
         const auto for_each_row = [&](const RowJob<Real>& rows, const auto& transform) {
             const auto rows_of_plane = static_cast<int>(rows.rows);
             CONVOLUME_NO_UNROLL
             for (int begin = 0; begin < planes * rows_of_plane; begin += Shape::rows_at_once) {
                 const int index = begin + row_of_thread;
                 const bool is_inside = index < planes * rows_of_plane;
+                if (!Shape::shares_rows && !is_inside) break;
                 const int plane = is_inside ? index / rows_of_plane : 0;
                 const int y = is_inside ? index - plane * rows_of_plane : 0;
                 transform(
@@ -209,15 +240,19 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
             }
         };
         const auto pairs_of = [](const ThreadRow<Real>& row) {
-            return RowPairs<typename Shape::RowOfPlane>{row.thread};
+            if constexpr (Shape::shares_rows)
+                return Pairs{row.thread};
+            else
+                return Pairs{};
         };
         context.sync();
         for_each_row(job.loads, [&](const ThreadRow<Real>& row, bool is_inside) {
             typename RowFft::ThreadSamples v;
-            load_row<RowFft, Shape::pairs, 1>(warp, job.loads, false, row, is_inside, pair_twiddles,
-                                              v);
-            RowFft::back(Exchange{warp, row.shared}, row.thread, v, row_twiddles);
-            warp.sync();
+            load_row<RowFft, Shape::pairs, RowFft::plan.last()>(row_context, job.loads, false, row,
+                                                                is_inside, pair_twiddles, v);
+            RowFft::back(WholeExchange<Real, RowContext>{row_context, row.shared}, row.thread, v,
+                         row_twiddles);
+            row_context.sync();
             const auto samples = pairs_of(row).pointers_in_row(row.shared);
             pairs_of(row).split(
                 v, pair_twiddles,
@@ -233,6 +268,7 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
              begin += Shape::columns_at_once) {
             const int index = begin + column_of_thread;
             const bool is_inside = index < planes * Shape::spectrum_columns;
+            if (!Shape::shares_columns && !is_inside) break;
             const int plane = is_inside ? index / Shape::spectrum_columns : 0;
             const int x = is_inside ? index - plane * Shape::spectrum_columns : 0;
             Complex<Real>* const column = spectra + plane * plane_samples + x;
@@ -243,21 +279,23 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
                 if (is_inside && position < job.loaded_y)
                     v[sample] = column[position * Shape::pitch];
             });
-            const Exchange exchange{warp, column_exchange};
-            ColumnFft::forward(exchange, thread_of_column, v, column_twiddles);
+            const WholeExchange<Real, ColumnContext> exchange{column_context, column_exchange};
+            ColumnFft::forward(exchange, thread_of_column, v, factors);
             const index_t place = index_t{x} * ColumnFft::plan.threads + thread_of_column;
             constexpr int sample_stride = Shape::spectrum_columns * ColumnFft::plan.threads;
             if (job.spectrum != nullptr) {
-                ColumnFft::template for_each<1>(thread_of_column, [&](int sample, int) {
-                    if (is_inside) job.spectrum[place + sample * sample_stride] = v[sample];
-                });
+                ColumnFft::template for_each<ColumnFft::plan.last()>(
+                    thread_of_column, [&](int sample, int) {
+                        if (is_inside) job.spectrum[place + sample * sample_stride] = v[sample];
+                    });
                 continue;
             }
-            ColumnFft::template for_each<1>(thread_of_column, [&](int sample, int) {
-                v[sample] = conjugate(v[sample] *
-                                      context.load(job.kernel + place + sample * sample_stride));
-            });
-            ColumnFft::back(exchange, thread_of_column, v, column_twiddles);
+            ColumnFft::template for_each<ColumnFft::plan.last()>(
+                thread_of_column, [&](int sample, int) {
+                    v[sample] = conjugate(
+                        v[sample] * context.load(job.kernel + place + sample * sample_stride));
+                });
+            ColumnFft::back(exchange, thread_of_column, v, factors);
             ColumnFft::template for_each<0>(thread_of_column, [&](int sample, int position) {
                 const int y = position - job.kept_begin_y;
                 if (is_inside && y >= 0 && y < job.kept_y)
@@ -274,9 +312,10 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
                                     a = *samples.sample_of(j);
                                     b = *samples.opposite_sample_of(j);
                                 });
-            RowFft::forward(Exchange{warp, row.shared}, row.thread, v, row_twiddles);
-            store_row<RowFft, Shape::pairs>(warp, job.stores, true, row, is_inside, pair_twiddles,
-                                            v);
+            RowFft::forward(WholeExchange<Real, RowContext>{row_context, row.shared}, row.thread, v,
+                            row_twiddles);
+            store_row<RowFft, Shape::pairs>(row_context, job.stores, true, row, is_inside,
+                                            pair_twiddles, v);
         });
     }
 }

@@ -32,19 +32,22 @@ struct RadixStages {
         });
     }
 
-    /// Whether a thread needs the same twiddle factors in radix stage 1 for every transform.
-    static constexpr bool keeps_second_factors = plan.stages > 2 &&
-                                                 plan.butterflies_per_thread(1) == 1;
-    /// Twiddle factors in memory, of which a thread keeps those of radix stage 1 in registers.
+    /// The last radix stage but one, and whether a thread has one butterfly there, and so needs the
+    /// same twiddle factors for every transform.
+    static constexpr int kept_stage = plan.stages > 1 ? plan.stages - 2 : 0;
+    static constexpr bool keeps_factors = plan.stages > 1 &&
+                                          plan.butterflies_per_thread(kept_stage) == 1;
+    /// Twiddle factors in memory, of which a thread keeps those of that radix stage in registers.
     struct KeptTwiddles {
         const Complex<Real>* table;
-        Samples<Real, keeps_second_factors ? plan.radix[1] : 1> second_factors;
+        Samples<Real, keeps_factors ? plan.radix[kept_stage] : 1> factors;
 
         CONVOLUME_DEVICE KeptTwiddles(int thread, const Complex<Real>* twiddles) : table(twiddles) {
-            static_assert(keeps_second_factors);
-            constexpr int radix = plan.radix[1];
+            static_assert(keeps_factors);
+            constexpr int radix = plan.radix[kept_stage];
             CONVOLUME_UNROLL
-            for (int i = 1; i < radix; ++i) second_factors[i] = twiddle_factor<1>(table, thread, i);
+            for (int i = 1; i < radix; ++i)
+                factors[i] = twiddle_factor<kept_stage>(table, thread, i);
         }
     };
 
@@ -129,8 +132,8 @@ struct RadixStages {
     }
     template <int Stage>
     CONVOLUME_DEVICE static Complex<Real> twiddle_factor(const KeptTwiddles& kept, int u, int i) {
-        if constexpr (Stage == 0) return twiddle_factor<0>(kept.table, u, i);
-        return kept.second_factors[i];
+        if constexpr (Stage != kept_stage) return twiddle_factor<Stage>(kept.table, u, i);
+        return kept.factors[i];
     }
 
     /// Returns the place of sample i of butterfly u of `Stage` in the exchange before or after that

@@ -122,4 +122,49 @@ struct RowPairs {
     }
 };
 
+/// The same for a row that one thread transforms in one radix stage, with all its samples.
+template <class P>
+struct PairsOfOneThread {
+    static constexpr int n = P::plan.n;
+    static_assert(P::plan.threads == 1 && P::plan.stages == 1 && n % 2 == 0);
+    using ThreadSamples = Samples<float, n>;
+
+    struct Pointers {
+        Complex<float>* row;
+        CONVOLUME_DEVICE Complex<float>* sample_of(int j) const { return row + j; }
+        CONVOLUME_DEVICE Complex<float>* opposite_sample_of(int j) const { return row + (n - j); }
+    };
+    CONVOLUME_DEVICE Pointers pointers_in_row(Complex<float>* row) const { return {row}; }
+
+    template <class Load>
+    CONVOLUME_DEVICE void merge(ThreadSamples& v, const Complex<float>* twiddles,
+                                Complex<float> center, const Load& load) const {
+        CONVOLUME_UNROLL
+        for (int j = 0; j < n / 2; ++j) {
+            Complex<float> a, b;
+            load(j, a, b);
+            if (j == 0) a.im = b.im = 0;
+            const Complex<float> conjugate_b = conjugate(b);
+            const Complex<float> sum = a + conjugate_b;
+            const Complex<float> rotated = times_i(conjugate(twiddles[j]) * (a - conjugate_b));
+            v[j] = conjugate(sum + rotated);
+            if (j > 0) v[n - j] = sum - rotated;
+        }
+        v[n / 2] = 2.0F * center;
+    }
+
+    template <class Store, class StoreCenter>
+    CONVOLUME_DEVICE void split(const ThreadSamples& v, const Complex<float>* twiddles,
+                                const Store& store, const StoreCenter& store_center) const {
+        CONVOLUME_UNROLL
+        for (int j = 0; j < n / 2; ++j) {
+            const Complex<float> a = v[j], conjugate_b = conjugate(v[j == 0 ? 0 : n - j]);
+            const Complex<float> even = 0.5F * (a + conjugate_b);
+            const Complex<float> odd = times_i(-0.5F * (twiddles[j] * (a - conjugate_b)));
+            store(j, even + odd, conjugate(even - odd));
+        }
+        store_center(conjugate(v[n / 2]));
+    }
+};
+
 }  // namespace convolume::gpu
