@@ -70,7 +70,7 @@ std::unique_ptr<Runner> place(const DeconvolutionProblem& problem, const EngineC
     }
     const EngineList engines = make_engines(choice);
     if (problem.psf_varies()) return make_host_depth_runner(problem, choice, engines);
-    const bool fits_host_passes = fits_fused_passes(problem) && !problem.traits.has_unmatched;
+    const bool fits_host_passes = steps_by_voxel(problem) && !problem.traits.has_unmatched;
     if (fits_host_passes)
         if (auto runner = make_host_pass_runner(problem, choice, engines)) return runner;
     return make_host_array_runner(problem, engines, thread_count(choice.threads));

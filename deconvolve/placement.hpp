@@ -12,6 +12,7 @@
 #include "deconvolve/loop.hpp"
 #include "deconvolve/views/view_scales.hpp"
 #include "engines/engines.hpp"
+#include "forward/view_sampling.hpp"
 
 struct CUstream_st;  // CUDA's type: a cudaStream_t is a pointer to it
 
@@ -42,18 +43,32 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
                                       const EngineChoice& choice,
                                       std::shared_ptr<DeviceWorkspace> workspace);
 
-/// Whether passes along x can compute the method's ratios and steps, which then depend on one voxel
-/// each.
-inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
-    return problem.traits.fits_passes && problem.traits.penalty == NeighborPenalty::none &&
-           !problem.options.has_pixel_weights;
+/// Whether the method's ratios and steps depend on one pixel or voxel each.
+inline bool steps_by_voxel(const DeconvolutionProblem& problem) {
+    return problem.traits.fits_passes && problem.traits.penalty == NeighborPenalty::none;
 }
+/// Whether passes along x can compute the ratios and steps of one image.
+inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
+    return steps_by_voxel(problem) && !problem.options.has_pixel_weights;
+}
+
+/// A view with one PSF as a problem of its own, and its place in the object of all.
+struct RecordedView {
+    const DeconvolutionProblem& problem;
+    forward::ViewSampling sampling;
+};
 
 /// Makes a runner on the CPU by passes over spectra. Returns null if the method or the engines have
 /// no passes, if they do not fit in memory, or if direct sums are faster.
 std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& problem,
                                               const EngineChoice& choice,
                                               const EngineList& engines);
+/// Makes such a runner for several views, which change the estimate together. The scales are kept
+/// by reference; `image_bytes` are those of the caller's images.
+std::unique_ptr<Runner> make_host_view_runner(const DeconvolutionProblem& problem,
+                                              const std::vector<RecordedView>& views,
+                                              const ViewScales& scales, index_t image_bytes,
+                                              const EngineChoice& choice);
 /// Makes a runner on the CPU for a PSF that varies with depth. Throws OutOfMemory, or
 /// InvalidArgument if no engine is a CPU.
 std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& problem,

@@ -194,6 +194,15 @@ void ViewSampling::sample_row(const T* object, const RowStart& row, T* out) cons
         });
 }
 
+ViewSampling::RowInObject ViewSampling::row_in_object(index_t z, index_t y) const {
+    const index_t in_z = z + shift_.z, in_y = y + shift_.y;
+    if (in_z < 0 || in_z >= object_.z || in_y < 0 || in_y >= object_.y) return {};
+    const index_t first = std::max<index_t>(0, -shift_.x);
+    const index_t last = std::min(grid_.x, object_.x - shift_.x);
+    if (first >= last) return {};
+    return {first, last - first, (in_z * object_.y + in_y) * object_.x + first + shift_.x};
+}
+
 template <class T>
 void ViewSampling::sample(const T* object, T* grid, int threads) const {
     if (planes_) return planes_->sample(object, grid, threads);
@@ -202,12 +211,8 @@ void ViewSampling::sample(const T* object, T* grid, int threads) const {
         T* const out = grid + i * grid_.x;
         std::fill_n(out, grid_.x, T{0});
         if (is_shift_) {
-            const index_t from_z = z + shift_.z, from_y = y + shift_.y;
-            const index_t first = std::max<index_t>(0, -shift_.x);
-            const index_t last = std::min(grid_.x, object_.x - shift_.x);
-            if (from_z < 0 || from_z >= object_.z || from_y < 0 || from_y >= object_.y) return;
-            const T* const from = object + (from_z * object_.y + from_y) * object_.x + shift_.x;
-            if (first < last) std::copy(from + first, from + last, out + first);
+            const RowInObject inside = row_in_object(z, y);
+            std::copy_n(object + inside.at, inside.count, out + inside.first);
             return;
         }
         const RowStart row = row_at(z, y);
@@ -275,14 +280,11 @@ template <class T>
 void ViewSampling::add_back(const T* grid, T* object, int threads) const {
     if (planes_) return planes_->add_back(grid, object, threads);
     if (is_shift_) {
-        parallel_for(object_.z * object_.y, threads, [&](index_t i, int) {
-            const index_t z = i / object_.y - shift_.z, y = i % object_.y - shift_.y;
-            if (z < 0 || z >= grid_.z || y < 0 || y >= grid_.y) return;
-            const index_t first = std::max<index_t>(0, shift_.x);
-            const index_t last = std::min(object_.x, grid_.x + shift_.x);
-            const T* const in = grid + (z * grid_.y + y) * grid_.x - shift_.x;
-            T* const out = object + i * object_.x;
-            for (index_t x = first; x < last; ++x) out[x] += in[x];
+        parallel_for(grid_.z * grid_.y, threads, [&](index_t i, int) {
+            const RowInObject inside = row_in_object(i / grid_.y, i % grid_.y);
+            const T* const in = grid + i * grid_.x + inside.first;
+            T* const out = object + inside.at;
+            for (index_t x = 0; x < inside.count; ++x) out[x] += in[x];
         });
         return;
     }

@@ -20,6 +20,21 @@ class ViewSampling {
 
     /// Whether the grid is the object.
     bool is_identity() const { return is_shift_ && grid_ == object_ && shift_ == Index3{}; }
+    /// Whether voxels of the grid are voxels of the object, or beyond it.
+    bool is_shift() const { return is_shift_; }
+
+    /// The voxels of a row of the grid that are in the object, if the map is a shift.
+    struct RowInObject {
+        index_t first = 0, count = 0;  ///< in the row of the grid
+        index_t at = 0;                ///< index in the object of the first of them
+    };
+    RowInObject row_in_object(index_t z, index_t y) const;
+    /// Whether the grid has a part of row (z, y) of the object, if the map is a shift.
+    bool meets_row(index_t z, index_t y) const {
+        const auto is_within = [](index_t i, index_t extent) { return i >= 0 && i < extent; };
+        return is_within(z - shift_.z, grid_.z) && is_within(y - shift_.y, grid_.y);
+    }
+    const Shape3& grid() const { return grid_; }
 
     /// Returns the parameters with which a GPU computes the same.
     SamplingParameters parameters() const;

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
@@ -95,22 +96,25 @@ class HostArrayRunner final : public Runner {
 // allows it, else around whole arrays.
 class HostPassRunner final : public Runner {
   public:
+    /// `psfs` are those of the recordings, one after the other.
     HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
-                   const std::string& engine)
-        : layout_(layout), psfs_(problem.psf_views()) {
+                   const std::vector<ConstImageView>& psfs, const std::string& engine,
+                   index_t image_bytes)
+        : layout_(layout), psfs_(psfs) {
         plan_.object = problem.object;
-        for (int a = 0; a < 3; ++a) plan_.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
+        for (int a = 0; a < 3; ++a)
+            plan_.grid[a] = layout.first().axes[static_cast<std::size_t>(a)].grid;
         plan_.engines = engine;
         plan_.array_bytes =
-            fits_fused_passes(problem) ? layout.array_bytes() : deconvolve::array_bytes(problem);
-        plan_.host_bytes = checked_add(bytes(problem, layout), caller_bytes(problem));
+            steps_by_voxel(problem) ? layout.array_bytes() : deconvolve::array_bytes(problem);
+        plan_.host_bytes = checked_add(bytes(problem, layout), image_bytes);
     }
 
     static index_t bytes(const DeconvolutionProblem& problem, const HostPassLayout& layout) {
-        if (fits_fused_passes(problem)) return layout.bytes();
-        return std::max(
-            checked_add(layout.pass_bytes().while_made, layout.tap_bytes),
-            checked_add(layout.pass_bytes().afterwards, deconvolve::array_bytes(problem)));
+        if (steps_by_voxel(problem)) return layout.bytes();
+        const cpu::HostPlanePasses::Bytes passes = layout.first().pass_bytes();
+        return std::max(checked_add(passes.while_made, layout.first().tap_bytes),
+                        checked_add(passes.afterwards, deconvolve::array_bytes(problem)));
     }
 
     DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
@@ -118,10 +122,10 @@ class HostPassRunner final : public Runner {
                              const DeconvolveRun& run_options) override {
         if (!fused_ && !arrays_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
-            if (fits_fused_passes(problem)) {
+            if (steps_by_voxel(problem)) {
                 fused_.emplace(layout_, psfs_.views());
             } else {
-                passes_.emplace(make_plane_passes(layout_, psfs_.views()));
+                passes_.emplace(make_plane_passes(layout_.first(), psfs_.views()));
                 arrays_.emplace(problem, *passes_, layout_.threads);
             }
             psfs_.release();
@@ -151,24 +155,33 @@ bool direct_sums_are_faster(const DeconvolutionProblem& problem, const EngineLis
                .chosen.algorithm != Algorithm::fft;
 }
 
-// Returns sizes of passes that keep the kernel's spectrum if memory allows. Returns nothing if the
-// method has no passes, they do not fit, or direct sums are faster.
-std::optional<HostPassLayout> pass_layout(const DeconvolutionProblem& problem,
-                                          const EngineChoice& choice, const EngineList& engines,
-                                          int threads) {
+// Makes a runner whose passes keep the kernels' spectra if memory allows. Returns null if passes do
+// not fit, or if direct sums are faster for one of the recordings. `layout(keep_spectrum)` makes
+// the layout.
+template <class MakeLayout>
+std::unique_ptr<Runner> make_pass_runner(const DeconvolutionProblem& problem,
+                                         const std::vector<const DeconvolutionProblem*>& recordings,
+                                         index_t image_bytes, const EngineChoice& choice,
+                                         const EngineList& engines, const MakeLayout& make_layout) {
     const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
-    if (!on_cpu || !can_convolve_by_passes(problem)) return {};
-    const index_t limit = limit_bytes(problem) - caller_bytes(problem);
+    std::vector<ConstImageView> psfs;
+    for (const DeconvolutionProblem* one : recordings) {
+        if (!on_cpu || !can_convolve_by_passes(*one)) return nullptr;
+        for (const ConstImageView& psf : one->psf_views()) psfs.push_back(psf);
+    }
+    const index_t limit = limit_bytes(problem) - image_bytes;
     const index_t limit_of_engine =
         choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());
     for (const bool keep_spectrum : {true, false}) {
-        const HostPassLayout layout(problem, threads, keep_spectrum);
+        const HostPassLayout layout = make_layout(keep_spectrum);
         if (layout.bytes() > limit || layout.bytes() - layout.array_bytes() > limit_of_engine)
             continue;
-        if (direct_sums_are_faster(problem, engines)) return {};
-        return layout;
+        for (const DeconvolutionProblem* one : recordings)
+            if (direct_sums_are_faster(*one, engines)) return nullptr;
+        return std::make_unique<HostPassRunner>(problem, layout, psfs, engines.front()->info().name,
+                                                image_bytes);
     }
-    return {};
+    return nullptr;
 }
 
 }  // namespace
@@ -176,9 +189,26 @@ std::optional<HostPassLayout> pass_layout(const DeconvolutionProblem& problem,
 std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& problem,
                                               const EngineChoice& choice,
                                               const EngineList& engines) {
-    const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
-    if (!layout) return nullptr;
-    return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
+    const int threads = thread_count(choice.threads);
+    return make_pass_runner(
+        problem, {&problem}, caller_bytes(problem), choice, engines,
+        [&](bool keep_spectrum) { return HostPassLayout(problem, threads, keep_spectrum); });
+}
+
+std::unique_ptr<Runner> make_host_view_runner(const DeconvolutionProblem& problem,
+                                              const std::vector<RecordedView>& views,
+                                              const ViewScales& scales, index_t image_bytes,
+                                              const EngineChoice& choice) {
+    const int threads = thread_count(choice.threads);
+    std::vector<const DeconvolutionProblem*> recordings;
+    for (const RecordedView& view : views) recordings.push_back(&view.problem);
+    return make_pass_runner(
+        problem, recordings, image_bytes, choice, make_engines(choice), [&](bool keep_spectrum) {
+            std::vector<RecordingLayout> layouts;
+            for (const RecordedView& view : views)
+                layouts.emplace_back(view.problem, view.sampling, threads, keep_spectrum);
+            return HostPassLayout(problem, std::move(layouts), &scales);
+        });
 }
 
 std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& problem,
@@ -196,7 +226,8 @@ std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& probl
         const HostPassLayout layout(problem, thread_count(choice.threads), keep_spectrum);
         needed = HostPassRunner::bytes(problem, layout);
         if (needed <= limit)
-            return std::make_unique<HostPassRunner>(problem, layout, (*cpu)->info().name);
+            return std::make_unique<HostPassRunner>(problem, layout, problem.psf_views(),
+                                                    (*cpu)->info().name, caller_bytes(problem));
     }
     throw OutOfMemory(message("the deconvolution with ", problem.psf_count(), " PSFs takes ",
                               format_bytes(needed), " and its images ",

@@ -9,26 +9,22 @@
 #include "deconvolve/estimates/photons.hpp"
 #include "deconvolve/executors/row_loops.hpp"
 #include "deconvolve/registry.hpp"
+#include "deconvolve/views/view_arrays.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-PairAxes axes_of(const DeconvolutionProblem& problem, Index3& first_tap) {
-    const Shape3 taps = problem.psf.shape();
-    Index3 shift = problem.options.center.index;
-    if (!problem.options.boundary)
-        for (int a = 0; a < 3; ++a) shift[a] = taps[a] - 1;
-    const PairAxes axes = cpu::pair_axes(problem.object, problem.image, taps, shift);
-    for (int a = 0; a < 3; ++a) first_tap[a] = shift[a] - axes[static_cast<std::size_t>(a)].shift;
-    return axes;
+// Adds the part of a row of a grid that is in the object.
+void add_row(const forward::ViewSampling::RowInObject& inside, const float* row, float* object) {
+    for (index_t x = 0; x < inside.count; ++x) object[inside.at + x] += row[inside.first + x];
 }
 
-// Returns the taps of the PSF that are used.
-ConstImageView used_taps(const HostPassLayout& layout, const ConstImageView& psf) {
-    const auto& [z, y, x] = layout.axes;
-    const Index3& first = layout.first_tap;
-    return {psf.at(first.z, first.y, first.x), psf.type, {z.taps, y.taps, x.taps}, psf.strides};
+// Brings the model of a row of pixels, or its ratios with a constant of 0, to the scale of a view.
+void scale_row(const ViewScale& scale, float* row, index_t count) {
+    if (scale.factor == 1 && scale.constant == 0) return;
+    const ScaledPixels scaled{row, row, scale};
+    for (index_t x = 0; x < count; ++x) scaled(x);
 }
 
 Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = true) {
@@ -40,63 +36,43 @@ Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = tru
 
 }  // namespace
 
-HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_count, bool keep)
-    : method(problem.options.method),
-      axes(axes_of(problem, first_tap)),
-      object(problem.object),
-      image(problem.image),
-      psf_weights(deconvolve::psf_weights(problem)),
-      threads(thread_count),
-      keep_spectrum(keep) {
-    has_previous = problem.traits.keeps_previous;
-    has_changes = problem.traits.keeps_change;
-    has_held_out = problem.options.hold_out;
-    tap_bytes = problem.psf_count() * element_count(problem.psf.shape()) *
-                static_cast<index_t>(sizeof(float));
-    compares_all = problem.compares_all();
-    equal_planes = alike_planes(problem, axes[0], axes[0].whole_object());
-}
-
-index_t HostPassLayout::array_bytes() const {
-    const auto bytes = [](index_t arrays, index_t samples) {
-        return checked_multiply(arrays, Buffer::rounded_bytes(checked_multiply(
-                                            samples, static_cast<index_t>(sizeof(float)))));
-    };
-    return checked_add(checked_add(bytes(1 + has_previous + has_changes, element_count(object)),
-                                   bytes(1 + has_held_out, element_count(image))),
-                       bytes(1, weight_samples()));
-}
-
-index_t HostPassLayout::bytes() const {
-    const cpu::HostPlanePasses::Bytes passes = pass_bytes();
-    const index_t sums =
-        std::max(object.z * object.y, image.z * image.y) * static_cast<index_t>(sizeof(SumPair));
-    return std::max(checked_add(passes.while_made, tap_bytes),
-                    checked_add(passes.afterwards, checked_add(array_bytes(), sums)));
-}
-
-cpu::HostPlanePasses make_plane_passes(const HostPassLayout& layout,
-                                       const std::vector<ConstImageView>& psfs) {
-    std::vector<ConstImageView> views;
-    for (const ConstImageView& psf : psfs) views.push_back(used_taps(layout, psf));
-    return {layout.axes, views, layout.psf_weights, layout.threads, layout.keep_spectrum};
-}
-
 HostPassExecutor::HostPassExecutor(const HostPassLayout& layout,
                                    const std::vector<ConstImageView>& psfs)
-    : layout_(layout),
-      passes_(make_plane_passes(layout, psfs)),
-      newest_(array_of(element_count(layout.object), layout)),
-      previous_(array_of(element_count(layout.object), layout, layout.has_previous)),
-      change_(array_of(element_count(layout.object), layout, layout.has_changes)),
-      data_(array_of(element_count(layout.image), layout)),
-      held_out_(array_of(element_count(layout.image), layout, layout.has_held_out)),
-      weights_(array_of(layout.weight_samples(), layout)),
-      sums_(static_cast<std::size_t>(
-          std::max(layout.object.z * layout.object.y, layout.image.z * layout.image.y))) {}
+    : layout_(layout) {
+    // Steps are fused with the last back projection if its voxels are those of the object.
+    index_t rows = layout.object.z * layout.object.y;
+    for (const bool is_shift : {false, true}) {
+        index_t pixel = 0, row = 0;
+        auto psf = psfs.begin();
+        for (std::size_t v = 0; v < layout_.recordings.size(); ++v) {
+            const RecordingLayout& one = layout_.recordings[v];
+            const auto behind = psf + one.psf_weights.kernels();
+            if (one.sampling.is_shift() == is_shift)
+                recordings_.push_back({one, make_plane_passes(one, {psf, behind}), v, pixel, row});
+            psf = behind;
+            pixel += one.pixels();
+            row += one.pixel_rows();
+        }
+        rows = std::max(rows, row);
+    }
+    const index_t voxels = element_count(layout.object);
+    newest_ = array_of(voxels, layout);
+    previous_ = array_of(voxels, layout, layout.has_previous);
+    change_ = array_of(voxels, layout, layout.has_changes);
+    data_ = array_of(layout.pixels, layout);
+    held_out_ = array_of(layout.pixels, layout, layout.has_held_out);
+    pixel_weights_ = array_of(layout.pixels, layout, layout.has_pixel_weights);
+    weights_ = array_of(layout.weight_samples(), layout);
+    correction_ = array_of(voxels, layout, layout.adds_corrections());
+    grid_ = array_of(layout.grid_samples(), layout, layout.grid_samples() > 0);
+    sums_.resize(static_cast<std::size_t>(rows));
+}
 
 void HostPassExecutor::write_image(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, data_.as<float>() + first);
+}
+void HostPassExecutor::write_pixel_weights(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, pixel_weights_.as<float>() + first);
 }
 void HostPassExecutor::write_estimate(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, newest_.as<float>() + first);
@@ -114,50 +90,101 @@ void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
 }
 
 void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    for_each(element_count(layout_.image),
+    for_each(layout_.pixels,
              hold_out_functor(data_.as<float>(), held_out_.as<float>(), photons, halvings));
 }
 
 void HostPassExecutor::put_back() {
-    for_each(element_count(layout_.image),
-             ScaledAddition{data_.as<float>(), held_out_.as<float>(), 1});
+    for_each(layout_.pixels, ScaledAddition{data_.as<float>(), held_out_.as<float>(), 1});
 }
 
-// Projects back an image that is 1 for pixels that are compared, and 0 for others. Planes with
-// equal weights are stored once.
-void HostPassExecutor::find_weights() {
+void HostPassExecutor::divide_pixel_weights(float divisor) {
+    for_each(layout_.pixels, InPlaceDivision{pixel_weights_.as<float>(), divisor});
+}
+
+void HostPassExecutor::scale_image(index_t first, index_t count, float factor, float offset) {
+    for_each(count, LightAboveOffset{data_.as<float>() + first, factor, offset});
+}
+
+ViewScale HostPassExecutor::scale_of(const Recording& recording) const {
+    return layout_.scales == nullptr ? ViewScale{} : layout_.scales->scale(recording.number);
+}
+
+// Projects back images that are 1, or the weight of the pixel, for pixels that are compared, and 0
+// for others. Planes with equal weights are stored once.
+void HostPassExecutor::update_weights() {
+    std::vector<float> factors;
+    for (const Recording& one : recordings_) factors.push_back(scale_of(one).factor);
+    if (layout_.compares_all && weighted_by_ == factors) return;
+    weighted_by_.reset();  // a stop leaves the weights incomplete
     const Shape3 object = layout_.object;
-    const Shape3 image = layout_.image;
-    const float* const data = data_.as<float>();
-    passes_.forward(
-        Side::image,
-        [=](const Rows& rows) {
-            for (index_t i = 0; i < rows.count; ++i) {
-                const ComparedMask compared{data + (rows.z * image.y + rows.first + i) * image.x,
-                                            rows.row(i)};
-                for (index_t x = 0; x < image.x; ++x) compared(x);
-            }
+    float* const weights = weights_.as<float>();
+    if (layout_.adds_corrections()) for_each(element_count(object), ConstantFill{weights, 0});
+    for (Recording& one : recordings_) {
+        const Shape3 image = one.layout.image;
+        const float* const data = data_.as<float>() + one.first_pixel;
+        const float* const given =
+            layout_.has_pixel_weights ? pixel_weights_.as<float>() + one.first_pixel : nullptr;
+        const ViewScale scale{scale_of(one).factor, 0};
+        one.passes.forward(
+            Side::image,
+            [=](const Rows& rows) {
+                for (index_t i = 0; i < rows.count; ++i) {
+                    const index_t at = (rows.z * image.y + rows.first + i) * image.x;
+                    const ComparedMask compared{data + at, rows.row(i),
+                                                given != nullptr ? given + at : nullptr};
+                    for (index_t x = 0; x < image.x; ++x) compared(x);
+                    scale_row(scale, rows.row(i), image.x);
+                }
+            },
+            context_);
+        one.passes.along_z(true, context_);
+        if (layout_.adds_corrections()) {
+            add_back(one, weights);
+            continue;
+        }
+        const auto equal_planes = layout_.equal_planes;
+        const auto store = [=](const Rows& rows) {
+            float* const target =
+                weights + (equal_planes.stored(rows.z) * object.y + rows.first) * object.x;
+            for (index_t i = 0; i < rows.count; ++i)
+                std::copy_n(rows.row(i), object.x, target + i * object.x);
+        };
+        one.passes.inverse(Side::object, {0, equal_planes.first + 1}, store, context_);
+        one.passes.inverse(Side::object, {equal_planes.last + 1, object.z}, store, context_);
+    }
+    weighted_by_ = std::move(factors);
+}
+
+void HostPassExecutor::add_back(Recording& recording, float* sums) {
+    const RecordingLayout& layout = recording.layout;
+    if (!layout.sampling.is_shift()) {
+        float* const grid = grid_.as<float>();
+        recording.passes.inverse(
+            Side::object, {0, layout.grid.z},
+            [&](const Rows& rows) {
+                float* const to = grid + (rows.z * layout.grid.y + rows.first) * layout.grid.x;
+                for (index_t i = 0; i < rows.count; ++i)
+                    std::copy_n(rows.row(i), layout.grid.x, to + i * layout.grid.x);
+            },
+            context_);
+        layout.sampling.add_back(grid, sums, layout_.threads);
+        return;
+    }
+    recording.passes.inverse(
+        Side::object, {0, layout.grid.z},
+        [&](const Rows& rows) {
+            for (index_t i = 0; i < rows.count; ++i)
+                add_row(layout.sampling.row_in_object(rows.z, rows.first + i), rows.row(i), sums);
         },
         context_);
-    passes_.along_z(true, context_);
-    const auto equal_planes = layout_.equal_planes;
-    float* const weights = weights_.as<float>();
-    const auto store = [=](const Rows& rows) {
-        float* const target =
-            weights + (equal_planes.stored(rows.z) * object.y + rows.first) * object.x;
-        for (index_t i = 0; i < rows.count; ++i)
-            std::copy_n(rows.row(i), object.x, target + i * object.x);
-    };
-    passes_.inverse(Side::object, {0, equal_planes.first + 1}, store, context_);
-    passes_.inverse(Side::object, {equal_planes.last + 1, object.z}, store, context_);
 }
 
 void HostPassExecutor::begin(const LoadedImage& image, float held_out_share) {
     step_settings_.model = model_of(image);
     step_settings_.held_out_share = held_out_share;
     has_point_ = false;
-    if (!has_weights_) find_weights();
-    has_weights_ = layout_.compares_all;
+    update_weights();
     float* const newest = newest_.as<float>();
     const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x,
                           layout_.equal_planes};
@@ -173,77 +200,140 @@ SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
     return total;
 }
 
+PointRow HostPassExecutor::point_row(const StepStart& start, index_t at) const {
+    return {newest_.as<float>() + at, layout_.has_previous ? previous_.as<float>() + at : nullptr,
+            start.restart, start.extrapolation};
+}
+
 // Transforms the points of all rows to spectra, unless the last step has done so.
 void HostPassExecutor::load_point(const StepStart& start) {
     if (std::exchange(has_point_, false)) return;
-    const Shape3 object = layout_.object;
-    const float* const newest = newest_.as<float>();
-    const float* const before = previous_.as<float>();
-    passes_.forward(
+    const float* whole = nullptr;
+    for (Recording& one : recordings_) {
+        const forward::ViewSampling& sampling = one.layout.sampling;
+        if (!sampling.is_shift()) {
+            if (whole == nullptr) whole = whole_point(start);
+            load_grid(one, whole);
+            continue;
+        }
+        const index_t width = one.layout.grid.x;
+        one.passes.forward(
+            Side::object,
+            [&](const Rows& rows) {
+                for (index_t i = 0; i < rows.count; ++i) {
+                    const auto [first, count, at] = sampling.row_in_object(rows.z, rows.first + i);
+                    float* const row = rows.row(i);
+                    std::fill(row, row + first, 0.0F);
+                    fill_point(point_row(start, at), row + first, count);
+                    std::fill(row + first + count, row + width, 0.0F);
+                }
+            },
+            context_);
+    }
+}
+
+// Corrections are added up later, so that their array may hold the points until then.
+const float* HostPassExecutor::whole_point(const StepStart& start) {
+    if (!layout_.has_previous || start.restart) return newest_.as<float>();
+    float* const points = correction_.as<float>();
+    const index_t width = layout_.object.x;
+    parallel_for(layout_.object.z * layout_.object.y, layout_.threads, [&](index_t row, int) {
+        fill_point(point_row(start, row * width), points + row * width, width);
+    });
+    return points;
+}
+
+void HostPassExecutor::load_grid(Recording& recording, const float* point) {
+    const Shape3 grid = recording.layout.grid;
+    float* const values = grid_.as<float>();
+    recording.layout.sampling.sample(point, values, layout_.threads);
+    recording.passes.forward(
         Side::object,
         [&](const Rows& rows) {
-            const index_t at = (rows.z * object.y + rows.first) * object.x;
-            for (index_t i = 0; i < rows.count; ++i) {
-                const index_t row = at + i * object.x;
-                fill_point({newest + row, before != nullptr ? before + row : nullptr, start.restart,
-                            start.extrapolation},
-                           rows.row(i), object.x);
-            }
+            const float* const from = values + (rows.z * grid.y + rows.first) * grid.x;
+            for (index_t i = 0; i < rows.count; ++i)
+                std::copy_n(from + i * grid.x, grid.x, rows.row(i));
         },
         context_);
 }
 
-// Divides the image by the blurred points.
+// Divides the images by the blurred points.
 SumPair HostPassExecutor::compare(const StepStart& start) {
-    const Shape3 image = layout_.image;
     const float held_out_share = step_settings_.held_out_share;
-    const float* const data = data_.as<float>();
-    const float* const held_out = held_out_share > 0 ? held_out_.as<float>() : nullptr;
-    passes_.change(
-        Side::image,
-        [&](const Rows& rows) {
-            for (index_t i = 0; i < rows.count; ++i) {
-                const index_t row = rows.z * image.y + rows.first + i;
-                const index_t at = row * image.x;
-                sums_[static_cast<std::size_t>(row)] =
-                    fill_ratio({data + at, held_out != nullptr ? held_out + at : nullptr,
-                                held_out_share, step_settings_.model, !start.skips_misfit},
-                               rows.row(i), image.x);
-            }
-        },
-        context_);
-    return sum_of_rows(image.z * image.y);
+    index_t pixel_rows = 0;
+    for (Recording& one : recordings_) {
+        const Shape3 image = one.layout.image;
+        const float* const data = data_.as<float>() + one.first_pixel;
+        const auto part_of = [&](const Buffer& buffer, bool wanted) {
+            return wanted ? buffer.as<float>() + one.first_pixel : nullptr;
+        };
+        const float* const held_out = part_of(held_out_, held_out_share > 0);
+        const float* const weight = part_of(pixel_weights_, layout_.has_pixel_weights);
+        const ViewScale scale = scale_of(one);
+        SumPair* const sums = sums_.data() + one.first_row;
+        one.passes.change(
+            Side::image,
+            [&](const Rows& rows) {
+                for (index_t i = 0; i < rows.count; ++i) {
+                    const index_t row = rows.z * image.y + rows.first + i;
+                    const index_t at = row * image.x;
+                    scale_row(scale, rows.row(i), image.x);
+                    sums[row] =
+                        fill_ratio({data + at, held_out != nullptr ? held_out + at : nullptr,
+                                    held_out_share, step_settings_.model, !start.skips_misfit, 0,
+                                    weight != nullptr ? weight + at : nullptr},
+                                   rows.row(i), image.x);
+                    scale_row({scale.factor, 0}, rows.row(i), image.x);
+                }
+            },
+            context_);
+        pixel_rows += one.layout.pixel_rows();
+    }
+    return sum_of_rows(pixel_rows);
 }
 
 // Stores the step's result in place of the previous estimate, or of the newest if there is no
 // previous one.
 SumPair HostPassExecutor::step(const StepStart& start, const richardson_lucy::MatchedRule& rule) {
     const Shape3 object = layout_.object;
-    const float* const newest = newest_.as<float>();
-    float* const before = previous_.as<float>();
     float* const change = change_.as<float>();
-    float* const next = before != nullptr ? before : newest_.as<float>();
+    float* const next = layout_.has_previous ? previous_.as<float>() : newest_.as<float>();
     const float* const weights = weights_.as<float>();
+    const auto step_row = [&](index_t row, const float* correction) {
+        const index_t at = row * object.x, z = row / object.y;
+        const index_t weight_row = row + (layout_.equal_planes.stored(z) - z) * object.y;
+        sums_[static_cast<std::size_t>(row)] =
+            fill_step({point_row(start, at), correction, weights + weight_row * object.x, rule,
+                       change != nullptr ? change + at : nullptr},
+                      next + at, object.x);
+    };
+    Recording& last = recordings_.back();
+    const forward::ViewSampling& sampling = last.layout.sampling;
+    float* const corrections = correction_.as<float>();
+    if (layout_.adds_corrections()) {
+        for_each(element_count(object), ConstantFill{corrections, 0});
+        for (Recording& one : recordings_)
+            if (&one != &last || !sampling.is_shift()) add_back(one, corrections);
+        parallel_for(object.z * object.y, layout_.threads, [&](index_t row, int) {
+            if (!sampling.is_shift() || !sampling.meets_row(row / object.y, row % object.y))
+                step_row(row, corrections + row * object.x);
+        });
+    }
     const auto step_rows = [&](const Rows& rows) {
-        const index_t weight_row = layout_.equal_planes.stored(rows.z) * object.y + rows.first;
         for (index_t i = 0; i < rows.count; ++i) {
-            const index_t row = rows.z * object.y + rows.first + i;
-            const index_t at = row * object.x;
-            sums_[static_cast<std::size_t>(row)] =
-                fill_step({{newest + at, before != nullptr ? before + at : nullptr, start.restart,
-                            start.extrapolation},
-                           rows.row(i),
-                           weights + (weight_row + i) * object.x,
-                           rule,
-                           change != nullptr ? change + at : nullptr},
-                          next + at, object.x);
+            const auto inside = sampling.row_in_object(rows.z, rows.first + i);
+            if (inside.count == 0) continue;
+            const index_t row = inside.at / object.x;
+            if (corrections != nullptr) add_row(inside, rows.row(i), corrections);
+            step_row(row, corrections != nullptr ? corrections + row * object.x : rows.row(i));
         }
     };
-    if (layout_.has_previous) {
-        passes_.inverse(Side::object, {0, object.z}, step_rows, context_);
+    if (layout_.has_previous || layout_.adds_corrections()) {
+        if (sampling.is_shift())
+            last.passes.inverse(Side::object, {0, last.layout.grid.z}, step_rows, context_);
     } else {
         // The next point is the new estimate, so it becomes spectra while it is in the cache.
-        passes_.change(
+        last.passes.change(
             Side::object,
             [&](const Rows& rows) {
                 step_rows(rows);
@@ -267,14 +357,14 @@ struct HostPassExecutor::PassOperations : FusedOperations {
     const StepSettings& settings() const { return executor.step_settings_; }
     const StepStart& start() const { return at_start; }
     void load_point() { executor.load_point(at_start); }
-    void blur(ArrayRole, ArrayRole) { executor.passes_.along_z(false, executor.context_); }
+    void blur(ArrayRole, ArrayRole) { executor.along_z(false); }
     void compare(float) {
         result.sums[pixel_sums] = executor.compare(at_start);
         result.refused = result.objective() > at_start.objective_limit;
         if (!result.refused) progress.report_fraction(0.5);
     }
     void blur_back(ArrayRole, ArrayRole) {
-        if (!result.refused) executor.passes_.along_z(true, executor.context_);
+        if (!result.refused) executor.along_z(true);
     }
     template <ArrayRole divisors = ArrayRole::weights>
     void update(const richardson_lucy::MatchedRule& rule) {

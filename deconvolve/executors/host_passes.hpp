@@ -1,47 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "cpu/volumes/plane_passes.hpp"
 #include "deconvolve/executors/executor.hpp"
+#include "deconvolve/executors/host_pass_layout.hpp"
+#include "deconvolve/executors/row_loops.hpp"
 
-// Iterations as passes in host memory. The image, the estimates and their weights are arrays. The
-// model and the correction exist only as spectra (cpu/volumes/plane_passes.hpp).
+// Iterations as passes in host memory, of one image or of several recordings of one object. The
+// images, the estimates and their weights are arrays. The models, and the correction of one image,
+// exist only as spectra (cpu/volumes/plane_passes.hpp).
 namespace convolume::deconvolve {
-
-/// Sizes of the arrays and spectra of passes in host memory.
-struct HostPassLayout {
-    HostPassLayout(const DeconvolutionProblem& problem, int threads, bool keep_spectrum);
-
-    index_t weight_samples() const { return equal_planes.stored(object.z) * object.y * object.x; }
-    index_t array_bytes() const;
-    cpu::HostPlanePasses::Bytes pass_bytes() const {
-        return {axes, threads, keep_spectrum, psf_weights.kernels()};
-    }
-    /// Returns an upper bound of the memory that arrays and passes take.
-    index_t bytes() const;
-
-    DeconvolveMethod method;
-    Index3 first_tap;  ///< index of the first tap of the PSF that is used
-    PairAxes axes;
-    Shape3 object, image;
-    PlaneWeights psf_weights;  ///< weights of the PSFs, if the PSF varies with depth
-    int threads;
-    bool keep_spectrum;
-    index_t tap_bytes = 0;  ///< bytes of PSFs and of their used taps while passes are made of them
-    bool has_previous, has_changes, has_held_out;
-    bool compares_all;         ///< whether no pixel is left out of comparisons
-    EqualPlanes equal_planes;  ///< planes with equal weights
-};
-
-/// Makes passes of the PSFs of a problem (DeconvolutionProblem::psf_views()).
-cpu::HostPlanePasses make_plane_passes(const HostPassLayout& layout,
-                                       const std::vector<ConstImageView>& psfs);
 
 class HostPassExecutor final : public Executor {
   public:
-    /// Makes the passes and the arrays. `psfs` are DeconvolutionProblem::psf_views().
+    /// Makes the passes and the arrays. `psfs` are those of one recording after the other
+    /// (DeconvolutionProblem::psf_views()).
     HostPassExecutor(const HostPassLayout& layout, const std::vector<ConstImageView>& psfs);
 
     /// Sets the context that may stop later iterations.
@@ -50,6 +25,9 @@ class HostPassExecutor final : public Executor {
     HostMemory staging() const override { return HostMemory::ordinary; }
     int threads() const override { return layout_.threads; }
     void write_image(const float* values, index_t first, index_t count) override;
+    void write_pixel_weights(const float* values, index_t first, index_t count) override;
+    void divide_pixel_weights(float divisor) override;
+    void scale_image(index_t first, index_t count, float factor, float offset) override;
     void write_estimate(const float* values, index_t first, index_t count) override;
     void read_estimate(float* values, index_t first, index_t count) const override;
     void hold_out(const PhotonScale& photons, int halvings) override;
@@ -64,22 +42,41 @@ class HostPassExecutor final : public Executor {
     /// The operations of one iteration (method.hpp).
     struct PassOperations;
 
+    /// A recording, its passes, and the places of its pixels among those of all recordings.
+    struct Recording {
+        const RecordingLayout& layout;
+        cpu::HostPlanePasses passes;
+        std::size_t number;
+        index_t first_pixel, first_row;
+    };
+
     template <class Functor>
     void for_each(index_t count, const Functor& functor) const;
-    void find_weights();
+    ViewScale scale_of(const Recording& recording) const;
+    void update_weights();
     void load_point(const StepStart& start);
+    /// Returns an array of starting points.
+    const float* whole_point(const StepStart& start);
+    PointRow point_row(const StepStart& start, index_t at) const;
+    void load_grid(Recording& recording, const float* point);
+    /// Adds the back projection of the spectra of a recording to an array of the object.
+    void add_back(Recording& recording, float* sums);
+    void along_z(bool adjoint) {
+        for (Recording& one : recordings_) one.passes.along_z(adjoint, context_);
+    }
     SumPair compare(const StepStart& start);
     SumPair step(const StepStart& start, const richardson_lucy::MatchedRule& rule);
     /// Adds up the sums of rows in their order, whichever threads computed them.
     SumPair sum_of_rows(index_t rows) const;
 
     HostPassLayout layout_;
-    cpu::HostPlanePasses passes_;
-    Buffer newest_, previous_, change_, data_, held_out_, weights_;
+    std::vector<Recording> recordings_;  ///< the last one is a shift if any is
+    Buffer newest_, previous_, change_, data_, held_out_, pixel_weights_, weights_;
+    Buffer correction_, grid_;   ///< sums of back projections, and a grid of other voxels
     std::vector<SumPair> sums_;  ///< sums of each row
     ExecutionContext context_;
     StepSettings step_settings_;
-    bool has_weights_ = false;
+    std::optional<std::vector<float>> weighted_by_;  ///< factors of recordings in the weights
     bool has_point_ = false;  ///< whether the spectra are those of the next point
 };
 

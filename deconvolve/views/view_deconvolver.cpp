@@ -20,6 +20,7 @@
 #include "deconvolve/views/view_arrays.hpp"
 #include "deconvolve/views/view_halves.hpp"
 #include "deconvolve/views/view_images.hpp"
+#include "forward/planned_view.hpp"
 
 namespace convolume {
 
@@ -134,8 +135,8 @@ struct ViewDeconvolver::Impl {
     ObjectGrid object;
     DeconvolvePlan plan;
     int threads = 1;
-    /// All arrays in the memory of a GPU; null: they are in host memory, with the model below.
-    std::unique_ptr<deconvolve::Runner> on_gpu;
+    /// Iterations on a GPU or by passes; null: over arrays in host memory, with the model below.
+    std::unique_ptr<deconvolve::Runner> runner;
     std::optional<ForwardModel> model;
     std::optional<deconvolve::ViewArrays<HostViews>> arrays;
     std::mutex execution_mutex;
@@ -145,6 +146,7 @@ struct ViewDeconvolver::Impl {
     void make_model(std::vector<View> given, const EngineChoice& engines);
     void add_back_projectors(std::vector<View>& given, std::vector<Volume>& taps);
     bool place_on_gpu(const std::vector<View>& given, const EngineChoice& engines);
+    bool place_by_passes(const std::vector<View>& given, const EngineChoice& engines);
     void place_on_host(const std::vector<View>& given, const EngineChoice& engines);
     DeconvolveReport iterate(deconvolve::ViewImages& images, const DeconvolveRun& run,
                              const ExecutionContext& context);
@@ -214,7 +216,8 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
     if (problem.options.splits > 0)
         plan.host_bytes =
             checked_add(plan.host_bytes, deconvolve::uncertainty_bytes(problem, views));
-    if (!place_on_gpu(given, engines)) place_on_host(given, engines);
+    if (!place_on_gpu(given, engines) && !place_by_passes(given, engines))
+        place_on_host(given, engines);
     plan.splits = problem.options.splits;
     for (ViewProblem& one : views) {
         try {
@@ -251,15 +254,34 @@ bool ViewDeconvolver::Impl::place_on_gpu(const std::vector<View>& given,
         !gpu_unavailable().empty())
         return false;
     try {
-        on_gpu = device->views_on_one(problem, *device->choose(engines, nullptr), object, given,
+        runner = device->views_on_one(problem, *device->choose(engines, nullptr), object, given,
                                       *scales);
     } catch (const OutOfMemory& error) {
         plan.why_not_on_device = error.what();
         return false;
     }
     const index_t images = plan.host_bytes;
-    plan = on_gpu->plan();
+    plan = runner->plan();
     plan.host_bytes = images;
+    return true;
+}
+
+// Returns false if passes on the CPU cannot carry out the iterations of all views together, do not
+// fit in memory, or take longer.
+bool ViewDeconvolver::Impl::place_by_passes(const std::vector<View>& given,
+                                            const EngineChoice& engines) {
+    if (!deconvolve::steps_by_voxel(problem) || problem.parts > 1) return false;
+    std::vector<deconvolve::RecordedView> recorded;
+    for (std::size_t v = 0; v < given.size(); ++v) {
+        if (given[v].psfs.size() > 1) return false;
+        recorded.push_back({views[v].problem, forward::PlannedView(given[v], object, v).sampling});
+    }
+    runner =
+        deconvolve::make_host_view_runner(problem, recorded, *scales, plan.host_bytes, engines);
+    if (!runner) return false;
+    const std::string why_not_on_device = plan.why_not_on_device;
+    plan = runner->plan();
+    plan.why_not_on_device = why_not_on_device;
     return true;
 }
 
@@ -284,7 +306,7 @@ void ViewDeconvolver::Impl::place_on_host(const std::vector<View>& given,
 DeconvolveReport ViewDeconvolver::Impl::iterate(deconvolve::ViewImages& images,
                                                 const DeconvolveRun& run,
                                                 const ExecutionContext& context) {
-    if (on_gpu) return on_gpu->execute(problem, images, context, run);
+    if (runner) return runner->execute(problem, images, context, run);
     if (!arrays) {
         const PhaseTimer timer(context.timeline, Phase::allocate);
         arrays.emplace(*scales, problem, *model, scales->largest(), threads);

@@ -209,7 +209,7 @@ TEST_CASE("deconvolve: a PSF that varies with depth blurs and projects back as d
             const deconvolve::DeconvolutionProblem problem =
                 resolve_problem({9, 13, 11}, given(), options);
             const HostPassLayout layout(problem, 2, keep_spectrum);
-            auto passes = make_plane_passes(layout, problem.psf_views());
+            auto passes = make_plane_passes(layout.first(), problem.psf_views());
             HostPassArrays arrays(problem, passes, 2);
             const Array x = random.array(problem.object, false, 1);
             const Array y = random.array(problem.image, false, 1);

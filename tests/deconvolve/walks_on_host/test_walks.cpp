@@ -137,7 +137,7 @@ RunResult over_arrays(const DeconvolutionProblem& problem, const Volume& recorde
                       const WalkCase& walk_case) {
     if (problem.psf_varies()) {
         cpu::HostPlanePasses passes =
-            make_plane_passes(HostPassLayout(problem, 1, true), problem.psf_views());
+            make_plane_passes(HostPassLayout(problem, 1, true).first(), problem.psf_views());
         HostPassArrays arrays(problem, passes, 1);
         ArrayExecutor<HostPassArrays> executor(arrays, problem);
         return run_steps(executor, problem, recorded, walk_case);
