@@ -2,6 +2,9 @@
 #include "forward/corner_loops.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -13,58 +16,92 @@
 HWY_BEFORE_NAMESPACE();
 namespace convolume::forward::HWY_NAMESPACE {
 
-/// The four voxels around a position, and their weights.
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The voxels around some positions on a line: the first of them along each axis, counted from
+/// `base`, and the shares of the next.
+template <unsigned axes>
+struct Corners {
+    index_t base[axes];
+    std::int32_t first[axes][lanes];
+    double upper[axes][lanes];
+
+    /// Position i is begin + min(at + i, last) · step.
+    HWY_INLINE Corners(const double* begin, const double* step, double at, double last) {
+        for (unsigned a = 0; a < axes; ++a) {
+            const double end = std::min(at + static_cast<double>(lanes - 1), last);
+            const double least = std::min(begin[a] + at * step[a], begin[a] + end * step[a]);
+            base[a] = static_cast<index_t>(std::floor(least));
+            const auto from = static_cast<double>(base[a]);
+            const double start = begin[a], by = step[a];
+#pragma omp simd
+            for (std::int32_t i = 0; i < lanes; ++i) {
+                const double place = std::min(at + static_cast<double>(i), last);
+                const double position = start + place * by;
+                // std::floor() makes no vectors. Rounding errors of the distance from the first
+                // voxel, which differ from call to call, must not count.
+                const double near =
+                    from + static_cast<double>(static_cast<std::int32_t>(position - from));
+                const double below = near - static_cast<double>(position < near);
+                const double whole = below + static_cast<double>(position >= below + 1);
+                first[a][i] = static_cast<std::int32_t>(whole - from);
+                upper[a][i] = position - whole;
+            }
+        }
+    }
+    HWY_INLINE index_t of(unsigned axis, index_t i) const {
+        return base[axis] + first[axis][i];
+    }
+    /// Whether all voxels around the first `count` positions are in a box. Those between the first
+    /// and the last position are if these are.
+    HWY_INLINE bool are_inside(index_t count, const index_t* begin, const index_t* end) const {
+        for (unsigned a = 0; a < axes; ++a)
+            for (const index_t i : {index_t{0}, count - 1})
+                if (of(a, i) < begin[a] || of(a, i) + 1 >= end[a]) return false;
+        return true;
+    }
+};
+
+/// Positions in an object's plane of a sample of some voxels of a row of the grid.
 template <class T>
 struct PlaneCorners {
-    index_t y, x;  ///< the first of them
-    T weights[4];  ///< of (y, x), (y, x + 1), (y + 1, x), (y + 1, x + 1)
+    Corners<2> at;
+    T weights[4][lanes];  ///< of (y, x), (y, x + 1), (y + 1, x), (y + 1, x + 1)
     bool are_inside;
+
+    HWY_INLINE PlaneCorners(const PlaneMap& map, const double* begin, index_t v, index_t count)
+        : at(begin, std::array{map.matrix[0][1], map.matrix[1][1]}.data(), static_cast<double>(v),
+             static_cast<double>(v + count - 1)) {
+        const double share = 1 / static_cast<double>(map.samples[0] * map.samples[1]);
+#pragma omp simd
+        for (index_t i = 0; i < lanes; ++i) {
+            const double high = share * at.upper[0][i], low = share - high;
+            const double right = at.upper[1][i];
+            weights[0][i] = static_cast<T>(low - low * right);
+            weights[1][i] = static_cast<T>(low * right);
+            weights[2][i] = static_cast<T>(high - high * right);
+            weights[3][i] = static_cast<T>(high * right);
+        }
+        const index_t none[2] = {0, 0};
+        are_inside = at.are_inside(count, none, map.object.data());
+    }
+    /// Returns the place of one of the voxels around position i in the object's plane, or -1 if it
+    /// is outside.
+    HWY_INLINE index_t place_of(const PlaneMap& map, index_t i, int corner) const {
+        const index_t y = at.of(0, i) + corner / 2, x = at.of(1, i) + corner % 2;
+        if (y < 0 || y >= map.object[0] || x < 0 || x >= map.object[1]) return -1;
+        return y * map.object[1] + x;
+    }
 };
 
 template <class T>
-HWY_INLINE PlaneCorners<T> corners_of(const PlaneMap& map, double u, double v) {
-    const double share = 1 / static_cast<double>(map.samples[0] * map.samples[1]);
-    const double along[2] = {map.offset[0] + map.matrix[0][0] * u + map.matrix[0][1] * v,
-                             map.offset[1] + map.matrix[1][0] * u + map.matrix[1][1] * v};
-    index_t first[2];
-    double upper[2];
-    for (int a = 0; a < 2; ++a) {
-        // std::floor() is a call without SSE4.1.
-        first[a] = static_cast<index_t>(along[a]);
-        first[a] -= along[a] < static_cast<double>(first[a]);
-        upper[a] = along[a] - static_cast<double>(first[a]);
-    }
-    const double low = share * (1 - upper[0]), high = share * upper[0];
-    return {first[0],
-            first[1],
-            {static_cast<T>(low * (1 - upper[1])), static_cast<T>(low * upper[1]),
-             static_cast<T>(high * (1 - upper[1])), static_cast<T>(high * upper[1])},
-            first[0] >= 0 && first[0] + 1 < map.object[0] && first[1] >= 0 &&
-                first[1] + 1 < map.object[1]};
-}
-
-/// Returns the place of one of the corners in the object's plane, or -1 if it is outside.
-template <class T>
-HWY_INLINE index_t place_of(const PlaneMap& map, const PlaneCorners<T>& corners, int k) {
-    const index_t y = corners.y + k / 2, x = corners.x + k % 2;
-    if (y < 0 || y >= map.object[0] || x < 0 || x >= map.object[1]) return -1;
-    return y * map.object[1] + x;
-}
-
-/// Returns the place of a sample of a voxel, along one axis of the grid.
-HWY_INLINE double sample_place(index_t voxel, index_t sample, index_t samples) {
-    return static_cast<double>(voxel) +
-           (static_cast<double>(sample) + 0.5) / static_cast<double>(samples) - 0.5;
-}
-
-template <class T>
-HWY_INLINE void gather(const PlaneMap& map, const PlaneCorners<T>& corners, const T* plane,
-                       T* sums) {
+HWY_INLINE void gather(const PlaneMap& map, const PlaneCorners<T>& corners, index_t i,
+                       const T* plane, T* sums) {
     if (corners.are_inside) {
-        const T* const near = plane + (corners.y * map.object[1] + corners.x) * lanes;
+        const T* const near = plane + corners.place_of(map, i, 0) * lanes;
         const T* const far = near + map.object[1] * lanes;
-        const T* const w = corners.weights;
-        const T w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
+        const T w0 = corners.weights[0][i], w1 = corners.weights[1][i];
+        const T w2 = corners.weights[2][i], w3 = corners.weights[3][i];
 #pragma omp simd
         for (index_t k = 0; k < lanes; ++k)
             sums[k] =
@@ -72,9 +109,9 @@ HWY_INLINE void gather(const PlaneMap& map, const PlaneCorners<T>& corners, cons
         return;
     }
     for (int corner = 0; corner < 4; ++corner) {
-        const index_t place = place_of(map, corners, corner);
+        const index_t place = corners.place_of(map, i, corner);
         if (place < 0) continue;
-        const T weight = corners.weights[corner];
+        const T weight = corners.weights[corner][i];
         const T* const from = plane + place * lanes;
 #pragma omp simd
         for (index_t k = 0; k < lanes; ++k) sums[k] += weight * from[k];
@@ -82,53 +119,284 @@ HWY_INLINE void gather(const PlaneMap& map, const PlaneCorners<T>& corners, cons
 }
 
 template <class T>
-HWY_INLINE void scatter(const PlaneMap& map, const PlaneCorners<T>& corners, const T* from,
-                        T* plane) {
+HWY_INLINE void scatter(const PlaneMap& map, const PlaneCorners<T>& corners, index_t i,
+                        const T* from, T* plane) {
     for (int corner = 0; corner < 4; ++corner) {
-        const index_t place = place_of(map, corners, corner);
+        const index_t place = corners.place_of(map, i, corner);
         if (place < 0) continue;
-        const T weight = corners.weights[corner];
+        const T weight = corners.weights[corner][i];
         T* const to = plane + place * lanes;
 #pragma omp simd
         for (index_t k = 0; k < lanes; ++k) to[k] += weight * from[k];
     }
 }
 
+/// Returns the place of a sample in a voxel, from its middle.
+HWY_INLINE double sample_place(index_t sample, index_t samples) {
+    return (static_cast<double>(sample) + 0.5) / static_cast<double>(samples) - 0.5;
+}
+
+/// Calls visit(corners, v, count) for some neighboring voxels of row `u` after the other, with the
+/// positions of each of their samples.
+template <class T, class Visit>
+HWY_INLINE void visit_plane_row(const PlaneMap& map, index_t u, index_t width, const Visit& visit) {
+    for (index_t v = 0; v < width; v += lanes)
+        for (index_t i = 0; i < map.samples[0]; ++i)
+            for (index_t j = 0; j < map.samples[1]; ++j) {
+                const double of_u = static_cast<double>(u) + sample_place(i, map.samples[0]);
+                const double of_v = sample_place(j, map.samples[1]);
+                double begin[2];
+                for (unsigned a = 0; a < 2; ++a)
+                    begin[a] = map.offset[a] + map.matrix[a][0] * of_u + map.matrix[a][1] * of_v;
+                const index_t count = std::min(lanes, width - v);
+                visit(PlaneCorners<T>(map, begin, v, count), v, count);
+            }
+}
+
 template <class T>
 HWY_INLINE void gather_row_of(const PlaneMap& map, index_t u, index_t width, const T* plane,
                               T* row) {
-    for (index_t v = 0; v < width; ++v) {
-        T sums[lanes] = {};
-        for (index_t i = 0; i < map.samples[0]; ++i)
-            for (index_t j = 0; j < map.samples[1]; ++j)
-                gather(map,
-                       corners_of<T>(map, sample_place(u, i, map.samples[0]),
-                                     sample_place(v, j, map.samples[1])),
-                       plane, sums);
-        std::copy_n(sums, lanes, row + v * lanes);
-    }
+    std::fill_n(row, width * lanes, T{0});
+    visit_plane_row<T>(map, u, width, [&](const auto& corners, index_t v, index_t count) {
+        for (index_t i = 0; i < count; ++i) gather(map, corners, i, plane, row + (v + i) * lanes);
+    });
 }
 
 template <class T>
 HWY_INLINE void scatter_row_of(const PlaneMap& map, index_t u, index_t width, const T* row,
                                T* plane) {
-    for (index_t v = 0; v < width; ++v) {
-        T from[lanes];
-        std::copy_n(row + v * lanes, lanes, from);
-        for (index_t i = 0; i < map.samples[0]; ++i)
-            for (index_t j = 0; j < map.samples[1]; ++j)
-                scatter(map,
-                        corners_of<T>(map, sample_place(u, i, map.samples[0]),
-                                      sample_place(v, j, map.samples[1])),
-                        from, plane);
+    visit_plane_row<T>(map, u, width, [&](const auto& corners, index_t v, index_t count) {
+        for (index_t i = 0; i < count; ++i) scatter(map, corners, i, row + (v + i) * lanes, plane);
+    });
+}
+
+/// The eight voxels around some samples of a row: along each axis the weights of both sides, and
+/// the voxels' places in memory from `base`. Voxels outside a box have no weight, and the place of
+/// one inside.
+template <class T, class Place>
+struct SampleCorners {
+    T weights[3][2][lanes];
+    Place places[3][2][lanes];
+    index_t base = 0;
+
+    HWY_INLINE SampleCorners(const SampleRow& samples, const Corners<3>& corners, const Box3& box) {
+        const index_t strides[3] = {samples.object.y * samples.object.x, samples.object.x, 1};
+        for (int a = 0; a < 3; ++a) {
+            const index_t from = corners.base[a];
+            const auto least = static_cast<std::int32_t>(std::max(box.begin[a] - from, -most));
+            const auto largest = static_cast<std::int32_t>(std::min(box.end[a] - 1 - from, most));
+            base += from * strides[a];
+            for (std::int32_t side = 0; side < 2; ++side) {
+                const std::int32_t* const first = corners.first[a];
+                const double* const upper = corners.upper[a];
+                std::int32_t inside[lanes];
+                T weight[lanes], is_inside[lanes];
+#pragma omp simd
+                for (index_t i = 0; i < lanes; ++i) {
+                    inside[i] = std::min(std::max(first[i] + side, least), largest);
+                    is_inside[i] = static_cast<T>(inside[i] == first[i] + side);
+                }
+#pragma omp simd
+                for (index_t i = 0; i < lanes; ++i)
+                    weight[i] = static_cast<T>(side == 0 ? 1 - upper[i] : upper[i]);
+                const auto stride = static_cast<Place>(strides[a]);
+#pragma omp simd
+                for (index_t i = 0; i < lanes; ++i) {
+                    weights[a][side][i] = weight[i] * is_inside[i];
+                    places[a][side][i] = static_cast<Place>(inside[i]) * stride;
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr index_t most = 1 << 30;
+};
+
+/// Calls visit(corners, x, count) for some neighboring samples of a row after the other.
+template <class T, class Place, class Visit>
+HWY_INLINE void visit_samples(const SampleRow& samples, const IndexRange& range, const Box3& box,
+                              const Visit& visit) {
+    for (index_t x = range.begin; x < range.end; x += lanes) {
+        const Corners<3> corners(samples.begin.data(), samples.step.data(), static_cast<double>(x),
+                                 static_cast<double>(range.end - 1));
+        visit(SampleCorners<T, Place>(samples, corners, box), x, std::min(lanes, range.end - x));
     }
 }
 
+/// Whether the voxels around some neighboring samples are so near each other in memory that vectors
+/// can gather them.
+template <class T>
+HWY_INLINE bool can_gather(const SampleRow& samples) {
+    const Shape3& object = samples.object;
+    const double strides[3] = {static_cast<double>(object.y * object.x),
+                               static_cast<double>(object.x), 1};
+    double most = 0;
+    for (unsigned a = 0; a < 3; ++a)
+        most += (static_cast<double>(lanes) * std::abs(samples.step[a]) + 2) * strides[a];
+    return most < static_cast<double>(std::numeric_limits<hwy::MakeSigned<T>>::max());
+}
+
+/// Fills `values` with the values of an object at samples. Places of the size of T are gathered.
+template <class T, class Place>
+HWY_INLINE void interpolate(const SampleCorners<T, Place>& corners, const T* object, T* values) {
+    const T* const origin = object + corners.base;
+    if constexpr (sizeof(Place) == sizeof(T)) {
+        const hn::CappedTag<T, lanes> d;
+        const hn::RebindToSigned<decltype(d)> of_places;
+        for (std::size_t i = 0; i < lanes; i += hn::Lanes(d)) {
+            auto sum = hn::Zero(d);
+            for (int line = 0; line < 4; ++line) {
+                const int z = line / 2, y = line % 2;
+                const auto at = hn::Add(hn::LoadU(of_places, corners.places[0][z] + i),
+                                        hn::LoadU(of_places, corners.places[1][y] + i));
+                auto of_line = hn::Zero(d);
+                for (int x = 0; x < 2; ++x) {
+                    const auto place = hn::Add(at, hn::LoadU(of_places, corners.places[2][x] + i));
+                    of_line = hn::MulAdd(hn::LoadU(d, corners.weights[2][x] + i),
+                                         hn::GatherIndex(d, origin, place), of_line);
+                }
+                sum = hn::MulAdd(hn::Mul(hn::LoadU(d, corners.weights[0][z] + i),
+                                         hn::LoadU(d, corners.weights[1][y] + i)),
+                                 of_line, sum);
+            }
+            hn::StoreU(sum, d, values + i);
+        }
+        return;
+    }
+    std::fill_n(values, lanes, T{0});
+    for (index_t i = 0; i < lanes; ++i)
+        for (int corner = 0; corner < 8; ++corner) {
+            const int z = corner / 4, y = corner / 2 % 2, x = corner % 2;
+            values[i] +=
+                corners.weights[0][z][i] * corners.weights[1][y][i] * corners.weights[2][x][i] *
+                origin[corners.places[0][z][i] + corners.places[1][y][i] + corners.places[2][x][i]];
+        }
+}
+
+template <class T, class Place>
+HWY_INLINE void gather_near(const SampleRow& samples, const IndexRange& range, const T* object,
+                            T* row) {
+    const auto share = static_cast<T>(samples.share);
+    visit_samples<T, Place>(samples, range, {{}, samples.object},
+                            [&](const auto& corners, index_t x, index_t count) HWY_ATTR {
+                                T values[lanes];
+                                interpolate(corners, object, values);
+                                for (index_t i = 0; i < count; ++i) row[x + i] += share * values[i];
+                            });
+}
+
+template <class T, class Place>
+HWY_INLINE void scatter_near(const SampleRow& samples, const IndexRange& range, const Box3& part,
+                             const T* row, T* object) {
+    const auto share = static_cast<T>(samples.share);
+    visit_samples<T, Place>(
+        samples, range, part, [&](const auto& corners, index_t x, index_t count) HWY_ATTR {
+            T values[lanes], light[8][lanes];
+            Place places[4][lanes];
+#pragma omp simd
+            for (index_t i = 0; i < lanes; ++i) values[i] = i < count ? share * row[x + i] : T{0};
+            for (int line = 0; line < 4; ++line) {
+                const int z = line / 2, y = line % 2;
+#pragma omp simd
+                for (index_t i = 0; i < lanes; ++i) {
+                    const T of_line =
+                        values[i] * corners.weights[0][z][i] * corners.weights[1][y][i];
+                    light[2 * line][i] = of_line * corners.weights[2][0][i];
+                    light[2 * line + 1][i] = of_line * corners.weights[2][1][i];
+                    places[line][i] = corners.places[0][z][i] + corners.places[1][y][i];
+                }
+            }
+            T* const origin = object + corners.base;
+            for (index_t i = 0; i < count; ++i) {
+                T* const left = origin + corners.places[2][0][i];
+                T* const right = origin + corners.places[2][1][i];
+                for (int line = 0; line < 4; ++line) {
+                    left[places[line][i]] += light[2 * line][i];
+                    right[places[line][i]] += light[2 * line + 1][i];
+                }
+            }
+        });
+}
+
+template <class T>
+HWY_INLINE void gather_samples_of(const SampleRow& samples, const IndexRange& range,
+                                  const T* object, T* row) {
+    if (can_gather<T>(samples))
+        gather_near<T, hwy::MakeSigned<T>>(samples, range, object, row);
+    else
+        gather_near<T, index_t>(samples, range, object, row);
+}
+
+template <class T>
+HWY_INLINE void scatter_samples_of(const SampleRow& samples, const IndexRange& range,
+                                   const Box3& part, const T* row, T* object) {
+    if (can_gather<T>(samples))
+        scatter_near<T, hwy::MakeSigned<T>>(samples, range, part, row, object);
+    else
+        scatter_near<T, index_t>(samples, range, part, row, object);
+}
+
+template <class T>
+HWY_INLINE void put_transposed_of(const T* from, index_t from_step, index_t rows, index_t columns,
+                                  T weight, bool adds, T* to, index_t to_step) {
+    const auto put = [&](index_t i, index_t j) {
+        T& target = to[j * to_step + i];
+        const T value = weight * from[i * from_step + j];
+        target = adds ? target + value : value;
+    };
+    index_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    constexpr index_t side = 16 / sizeof(T);
+    const hn::FixedTag<T, side> d;
+    const auto factor = hn::Set(d, weight);
+    for (; i + side <= rows; i += side) {
+        index_t j = 0;
+        for (; j + side <= columns; j += side) {
+            const T* const in = from + i * from_step + j;
+            T* const out = to + j * to_step + i;
+            const auto store = [&](index_t k, auto line) HWY_ATTR {
+                const auto scaled = hn::Mul(factor, line);
+                const auto sum = adds ? hn::Add(hn::LoadU(d, out + k * to_step), scaled) : scaled;
+                hn::StoreU(sum, d, out + k * to_step);
+            };
+            if constexpr (side == 2) {
+                const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + from_step);
+                store(0, hn::InterleaveLower(d, a, b));
+                store(1, hn::InterleaveUpper(d, a, b));
+            } else {
+                const hn::Repartition<double, decltype(d)> pairs;
+                const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + from_step);
+                const auto c = hn::LoadU(d, in + 2 * from_step);
+                const auto e = hn::LoadU(d, in + 3 * from_step);
+                const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+                const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+                const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
+                const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+                store(0, hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
+                store(1, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
+                store(2, hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
+                store(3, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
+            }
+        }
+        for (index_t k = i; k < i + side; ++k)
+            for (index_t rest = j; rest < columns; ++rest) put(k, rest);
+    }
+#endif
+    for (; i < rows; ++i)
+        for (index_t j = 0; j < columns; ++j) put(i, j);
+}
+
 // The function of each loop and precision, for HWY_EXPORT, which takes no templates.
-static constexpr auto& gather_float = gather_row_of<float>;
-static constexpr auto& gather_double = gather_row_of<double>;
-static constexpr auto& scatter_float = scatter_row_of<float>;
-static constexpr auto& scatter_double = scatter_row_of<double>;
+#define CONVOLUME_LOOPS(Real)                                                 \
+    static constexpr auto& gather_row_##Real = gather_row_of<Real>;           \
+    static constexpr auto& scatter_row_##Real = scatter_row_of<Real>;         \
+    static constexpr auto& gather_samples_##Real = gather_samples_of<Real>;   \
+    static constexpr auto& scatter_samples_##Real = scatter_samples_of<Real>; \
+    static constexpr auto& put_transposed_##Real = put_transposed_of<Real>;
+CONVOLUME_LOOPS(float)
+CONVOLUME_LOOPS(double)
+#undef CONVOLUME_LOOPS
 
 }  // namespace convolume::forward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -136,20 +404,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace convolume::forward {
 
-#define CONVOLUME_ROWS(Real)                                                                       \
-    HWY_EXPORT(gather_##Real);                                                                     \
-    HWY_EXPORT(scatter_##Real);                                                                    \
-    template <>                                                                                    \
-    void gather_row(const PlaneMap& map, index_t u, index_t width, const Real* plane, Real* row) { \
-        HWY_DYNAMIC_DISPATCH(gather_##Real)(map, u, width, plane, row);                            \
-    }                                                                                              \
-    template <>                                                                                    \
-    void scatter_row(const PlaneMap& map, index_t u, index_t width, const Real* row,               \
-                     Real* plane) {                                                                \
-        HWY_DYNAMIC_DISPATCH(scatter_##Real)(map, u, width, row, plane);                           \
+#define CONVOLUME_LOOP(name, Real, parameters, ...)       \
+    HWY_EXPORT(name##_##Real);                            \
+    template <>                                           \
+    void name parameters {                                \
+        HWY_DYNAMIC_DISPATCH(name##_##Real)(__VA_ARGS__); \
     }
-CONVOLUME_ROWS(float)
-CONVOLUME_ROWS(double)
+#define CONVOLUME_LOOPS(Real)                                                                     \
+    CONVOLUME_LOOP(gather_row, Real,                                                              \
+                   (const PlaneMap& map, index_t u, index_t width, const Real* plane, Real* row), \
+                   map, u, width, plane, row)                                                     \
+    CONVOLUME_LOOP(scatter_row, Real,                                                             \
+                   (const PlaneMap& map, index_t u, index_t width, const Real* row, Real* plane), \
+                   map, u, width, row, plane)                                                     \
+    CONVOLUME_LOOP(                                                                               \
+        gather_samples, Real,                                                                     \
+        (const SampleRow& samples, const IndexRange& range, const Real* object, Real* row),       \
+        samples, range, object, row)                                                              \
+    CONVOLUME_LOOP(scatter_samples, Real,                                                         \
+                   (const SampleRow& samples, const IndexRange& range, const Box3& part,          \
+                    const Real* row, Real* object),                                               \
+                   samples, range, part, row, object)                                             \
+    CONVOLUME_LOOP(put_transposed, Real,                                                          \
+                   (const Real* from, index_t from_step, index_t rows, index_t columns,           \
+                    Real weight, bool adds, Real* to, index_t to_step),                           \
+                   from, from_step, rows, columns, weight, adds, to, to_step)
+CONVOLUME_LOOPS(float)
+CONVOLUME_LOOPS(double)
 
 }  // namespace convolume::forward
 #endif

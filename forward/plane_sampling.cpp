@@ -71,18 +71,18 @@ void PlaneSampling::load(const Layout& from, const T* array, index_t u, index_t 
         const auto weight = static_cast<T>(part);
         const index_t begin = std::max<index_t>(0, -(first + displacement));
         const index_t end = std::min(lanes, from.extents[2] - first - displacement);
-        const index_t corner = u * from.steps[0] + (first + displacement) * from.steps[2];
-        const auto put = [&](index_t v, index_t k) {
-            const T value = weight * array[corner + v * step + k * from.steps[2]];
-            tile[v * lanes + k] = adds ? tile[v * lanes + k] + value : value;
-        };
-        // Inner loops read neighbors in memory.
-        if (from.steps[2] == 1)
-            for (index_t v = 0; v < width; ++v)
-                for (index_t k = begin; k < end; ++k) put(v, k);
-        else
-            for (index_t k = begin; k < end; ++k)
-                for (index_t v = 0; v < width; ++v) put(v, k);
+        const T* const corner = array + u * from.steps[0] + (first + displacement) * from.steps[2];
+        if (from.steps[2] != 1) {
+            if (begin < end)
+                put_transposed(corner + begin * from.steps[2], from.steps[2], end - begin, width,
+                               weight, adds, tile + begin, lanes);
+            return;
+        }
+        for (index_t v = 0; v < width; ++v)
+            for (index_t k = begin; k < end; ++k) {
+                const T value = weight * corner[v * step + k];
+                tile[v * lanes + k] = adds ? tile[v * lanes + k] + value : value;
+            }
     };
     if (first < 0 || first + lanes > from.extents[2]) std::fill_n(tile, width * lanes, T{0});
     take(0, 1 - later, false);
@@ -96,16 +96,13 @@ void PlaneSampling::store(const Layout& to, const T* tile, index_t u, index_t fi
     const index_t width = to.extents[1], step = to.steps[1];
     const index_t used = std::min(lanes, to.extents[2] - first);
     T* const corner = array + u * to.steps[0] + first * to.steps[2];
-    const auto put = [&](index_t v, index_t k) {
-        T& voxel = corner[v * step + k * to.steps[2]];
-        voxel = adds ? voxel + tile[v * lanes + k] : tile[v * lanes + k];
-    };
-    if (to.steps[2] == 1)
-        for (index_t v = 0; v < width; ++v)
-            for (index_t k = 0; k < used; ++k) put(v, k);
-    else
-        for (index_t k = 0; k < used; ++k)
-            for (index_t v = 0; v < width; ++v) put(v, k);
+    if (to.steps[2] != 1)
+        return put_transposed(tile, lanes, width, used, T{1}, adds, corner, to.steps[2]);
+    for (index_t v = 0; v < width; ++v)
+        for (index_t k = 0; k < used; ++k) {
+            T& voxel = corner[v * step + k];
+            voxel = adds ? voxel + tile[v * lanes + k] : tile[v * lanes + k];
+        }
 }
 
 // Vectors of a thread: of all voxels of an object's plane, and of a row of the grid.

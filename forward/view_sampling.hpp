@@ -51,28 +51,13 @@ class ViewSampling {
     }
 
   private:
-    /// Positions of a row of the grid in the object: that of its first voxel.
-    struct RowStart {
-        std::array<double, 3> begin;
-        RowStart shifted(const std::array<double, 3>& by) const {
-            return {{begin[0] + by[0], begin[1] + by[1], begin[2] + by[2]}};
-        }
-    };
-
-    RowStart row_at(index_t z, index_t y) const;
     template <class Visit>
-    void for_each_sample(const Visit& visit) const;
-    template <class Inside, class Outside>
-    void visit_row(const RowStart& row, index_t first, index_t last, const Box3& part,
-                   const Inside& inside, const Outside& outside) const;
+    void for_each_sample(index_t row_z, index_t row_y, const Visit& visit) const;
     template <class T>
-    void sample_row(const T* object, const RowStart& row, T* out) const;
-    template <class T>
-    void add_row_back(const T* in, const RowStart& row, const Box3& part, int axis,
-                      T* object) const;
-    /// Returns the voxels of a row whose floor along an axis is in [first, last].
-    std::array<index_t, 2> voxels_between(const RowStart& row, int axis, index_t first,
-                                          index_t last) const;
+    void sample_row(const T* object, index_t z, index_t y, T* out) const;
+    /// Returns a range of the samples of a row that contains those with a voxel of `part` around
+    /// them.
+    IndexRange samples_near(const SampleRow& row, const Box3& part) const;
 
     Shape3 object_, grid_;
     VoxelMap map_;

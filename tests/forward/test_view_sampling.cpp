@@ -107,3 +107,73 @@ TEST_CASE("the adjoint of turned planes does not depend on threads", "[forward]"
         CHECK(std::abs(of_images - of_objects) < 1e-12 * std::abs(of_images));
     }
 }
+
+TEST_CASE("oblique rows are sampled as voxel by voxel, and back by the adjoint", "[forward]") {
+    Random random(test_seed("oblique rows"));
+    VoxelMap oblique = composed(turned_around(0, 1.5), turned_around(1, -2.25));
+    oblique.offset = {-3.5, 9, 4.25};
+    // Steps of 2000 voxels along z lead to indices that no vector of 32 bits holds.
+    VoxelMap steep;
+    steep.matrix = {{{1, 0, 2000}, {0, 1, 0.25}, {0, 0.125, 1}}};
+    steep.offset = {-1999, 3, 2};
+    struct Case {
+        Shape3 object, grid;
+        VoxelMap map;
+    };
+    for (const auto& [object, grid, map] :
+         {Case{{14, 15, 43}, {9, 11, 52}, oblique}, Case{{5, 300, 500}, {2, 2, 3}, steep}}) {
+        const ViewSampling sampling(object, grid, map);
+        const std::vector<double> x = random.values<double>(object),
+                                  y = random.values<double>(grid);
+        std::vector<double> seen(y.size()), back(x.size()), again(x.size());
+        sampling.sample(x.data(), seen.data(), 3);
+        const std::vector<float> floats(x.begin(), x.end());
+        std::vector<float> seen_floats(y.size()), back_floats(x.size());
+        const std::vector<float> y_floats(y.begin(), y.end());
+        sampling.sample(floats.data(), seen_floats.data(), 2);
+        std::array<index_t, 3> samples{};
+        for (std::size_t a = 0; a < 3; ++a) {
+            double longest = 1;
+            for (std::size_t b = 0; b < 3; ++b)
+                longest = std::max(longest, std::abs(map.matrix[b][a]));
+            samples[a] = static_cast<index_t>(std::ceil(longest - 1e-6));
+        }
+        double largest = 0, largest_of_floats = 0, of_images = 0, of_objects = 0;
+        for (index_t i = 0; i < element_count(grid); ++i) {
+            const std::array<index_t, 3> voxel{i / (grid.y * grid.x), i / grid.x % grid.y,
+                                               i % grid.x};
+            double mean = 0;
+            const index_t count = samples[0] * samples[1] * samples[2];
+            for (index_t k = 0; k < count; ++k) {
+                const std::array<index_t, 3> sample{k / (samples[1] * samples[2]),
+                                                    k / samples[2] % samples[1], k % samples[2]};
+                std::array<double, 3> at{};
+                for (std::size_t a = 0; a < 3; ++a)
+                    at[a] =
+                        static_cast<double>(voxel[a]) - 0.5 +
+                        (static_cast<double>(sample[a]) + 0.5) / static_cast<double>(samples[a]);
+                mean += interpolated(x, object, map(at)) / static_cast<double>(count);
+            }
+            const auto at = static_cast<std::size_t>(i);
+            largest = std::max(largest, std::abs(seen[at] - mean));
+            const double of_float = seen_floats[at];
+            largest_of_floats = std::max(largest_of_floats, std::abs(of_float - mean));
+            of_images += seen[at] * y[at];
+        }
+        INFO("steps along z of " << map.matrix[0][2]);
+        CHECK(of_images > 0);
+        CHECK(largest < 1e-11);
+        CHECK(largest_of_floats < 1e-6);
+        sampling.add_back(y.data(), back.data(), 1);
+        sampling.add_back(y.data(), again.data(), 3);
+        CHECK(back == again);
+        sampling.add_back(y_floats.data(), back_floats.data(), 2);
+        double apart = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            of_objects += x[i] * back[i];
+            apart = std::max(apart, std::abs(static_cast<double>(back_floats[i]) - back[i]));
+        }
+        CHECK(std::abs(of_images - of_objects) < 1e-12 * std::abs(of_images));
+        CHECK(apart < 1e-5);
+    }
+}
