@@ -15,9 +15,17 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// Adds the part of a row of a grid that is in the object.
-void add_row(const forward::ViewSampling::RowInObject& inside, const float* row, float* object) {
-    for (index_t x = 0; x < inside.count; ++x) object[inside.at + x] += row[inside.first + x];
+// Adds the part of a row of a grid that is in the object, or replaces the object's part by it.
+void add_row(const forward::ViewSampling::RowInObject& inside, const float* row, bool replaces,
+             float* object) {
+    const float* const from = row + inside.first;
+    float* const to = object + inside.at;
+    if (replaces) {
+        std::copy_n(from, inside.count, to);
+        return;
+    }
+#pragma omp simd
+    for (index_t x = 0; x < inside.count; ++x) to[x] += from[x];
 }
 
 // Brings the model of a row of pixels, or its ratios with a constant of 0, to the scale of a view.
@@ -119,7 +127,6 @@ void HostPassExecutor::update_weights() {
     weighted_by_.reset();  // a stop leaves the weights incomplete
     const Shape3 object = layout_.object;
     float* const weights = weights_.as<float>();
-    if (layout_.adds_corrections()) for_each(element_count(object), ConstantFill{weights, 0});
     for (Recording& one : recordings_) {
         const Shape3 image = one.layout.image;
         const float* const data = data_.as<float>() + one.first_pixel;
@@ -140,7 +147,7 @@ void HostPassExecutor::update_weights() {
             context_);
         one.passes.along_z(true, context_);
         if (layout_.adds_corrections()) {
-            add_back(one, weights);
+            add_back(one, &one == &recordings_.front(), weights);
             continue;
         }
         const auto equal_planes = layout_.equal_planes;
@@ -156,8 +163,10 @@ void HostPassExecutor::update_weights() {
     weighted_by_ = std::move(factors);
 }
 
-void HostPassExecutor::add_back(Recording& recording, float* sums) {
+void HostPassExecutor::add_back(Recording& recording, bool is_first, float* sums) {
     const RecordingLayout& layout = recording.layout;
+    const bool replaces = is_first && layout.sampling.is_identity();
+    if (is_first && !replaces) for_each(element_count(layout_.object), ConstantFill{sums, 0});
     if (!layout.sampling.is_shift()) {
         float* const grid = grid_.as<float>();
         recording.passes.inverse(
@@ -175,7 +184,8 @@ void HostPassExecutor::add_back(Recording& recording, float* sums) {
         Side::object, {0, layout.grid.z},
         [&](const Rows& rows) {
             for (index_t i = 0; i < rows.count; ++i)
-                add_row(layout.sampling.row_in_object(rows.z, rows.first + i), rows.row(i), sums);
+                add_row(layout.sampling.row_in_object(rows.z, rows.first + i), rows.row(i),
+                        replaces, sums);
         },
         context_);
 }
@@ -311,9 +321,11 @@ SumPair HostPassExecutor::step(const StepStart& start, const richardson_lucy::Ma
     const forward::ViewSampling& sampling = last.layout.sampling;
     float* const corrections = correction_.as<float>();
     if (layout_.adds_corrections()) {
-        for_each(element_count(object), ConstantFill{corrections, 0});
+        const bool is_alone = recordings_.size() == 1 && sampling.is_shift();
+        if (is_alone) for_each(element_count(object), ConstantFill{corrections, 0});
         for (Recording& one : recordings_)
-            if (&one != &last || !sampling.is_shift()) add_back(one, corrections);
+            if (&one != &last || !sampling.is_shift())
+                add_back(one, &one == &recordings_.front(), corrections);
         parallel_for(object.z * object.y, layout_.threads, [&](index_t row, int) {
             if (!sampling.is_shift() || !sampling.meets_row(row / object.y, row % object.y))
                 step_row(row, corrections + row * object.x);
@@ -324,7 +336,7 @@ SumPair HostPassExecutor::step(const StepStart& start, const richardson_lucy::Ma
             const auto inside = sampling.row_in_object(rows.z, rows.first + i);
             if (inside.count == 0) continue;
             const index_t row = inside.at / object.x;
-            if (corrections != nullptr) add_row(inside, rows.row(i), corrections);
+            if (corrections != nullptr) add_row(inside, rows.row(i), false, corrections);
             step_row(row, corrections != nullptr ? corrections + row * object.x : rows.row(i));
         }
     };

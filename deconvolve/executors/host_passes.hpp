@@ -59,8 +59,9 @@ class HostPassExecutor final : public Executor {
     const float* whole_point(const StepStart& start);
     PointRow point_row(const StepStart& start, index_t at) const;
     void load_grid(Recording& recording, const float* point);
-    /// Adds the back projection of the spectra of a recording to an array of the object.
-    void add_back(Recording& recording, float* sums);
+    /// Adds the back projection of the spectra of a recording to an array of the object. The first
+    /// one replaces the array's values.
+    void add_back(Recording& recording, bool is_first, float* sums);
     void along_z(bool adjoint) {
         for (Recording& one : recordings_) one.passes.along_z(adjoint, context_);
     }
