@@ -18,177 +18,45 @@ namespace convolume::forward::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The voxels around some positions on a line: the first of them along each axis, counted from
-/// `base`, and the shares of the next.
-template <unsigned axes>
+/// The voxels around some positions on a line: along each axis the weights of both sides, and the
+/// voxels' places in memory from `base`. Voxels outside a box have no weight, and the place of one
+/// inside.
+template <class T, class Place, unsigned axes>
 struct Corners {
-    index_t base[axes];
-    std::int32_t first[axes][lanes];
-    double upper[axes][lanes];
+    T weights[axes][2][lanes];
+    Place places[axes][2][lanes];
+    index_t base = 0;
 
     /// Position i is begin + min(at + i, last) · step.
-    HWY_INLINE Corners(const double* begin, const double* step, double at, double last) {
+    HWY_INLINE Corners(const double* begin, const double* step, double at, double last,
+                       const index_t* strides, const index_t* box_begin, const index_t* box_end) {
         for (unsigned a = 0; a < axes; ++a) {
-            const double end = std::min(at + static_cast<double>(lanes - 1), last);
-            const double least = std::min(begin[a] + at * step[a], begin[a] + end * step[a]);
-            base[a] = static_cast<index_t>(std::floor(least));
-            const auto from = static_cast<double>(base[a]);
             const double start = begin[a], by = step[a];
+            const double end = std::min(at + static_cast<double>(lanes - 1), last);
+            const auto from = std::floor(std::min(start + at * by, start + end * by));
+            const auto least_voxel = static_cast<index_t>(from);
+            base += least_voxel * strides[a];
+            constexpr index_t most = 1 << 30;
+            const auto least =
+                static_cast<std::int32_t>(std::max(box_begin[a] - least_voxel, -most));
+            const auto largest =
+                static_cast<std::int32_t>(std::min(box_end[a] - 1 - least_voxel, most));
+            std::int32_t first[lanes];
+            double upper[lanes];
 #pragma omp simd
             for (std::int32_t i = 0; i < lanes; ++i) {
-                const double place = std::min(at + static_cast<double>(i), last);
-                const double position = start + place * by;
+                const double position = start + std::min(at + static_cast<double>(i), last) * by;
                 // std::floor() makes no vectors. Rounding errors of the distance from the first
                 // voxel, which differ from call to call, must not count.
                 const double near =
                     from + static_cast<double>(static_cast<std::int32_t>(position - from));
                 const double below = near - static_cast<double>(position < near);
                 const double whole = below + static_cast<double>(position >= below + 1);
-                first[a][i] = static_cast<std::int32_t>(whole - from);
-                upper[a][i] = position - whole;
+                first[i] = static_cast<std::int32_t>(whole - from);
+                upper[i] = position - whole;
             }
-        }
-    }
-    HWY_INLINE index_t of(unsigned axis, index_t i) const {
-        return base[axis] + first[axis][i];
-    }
-    /// Whether all voxels around the first `count` positions are in a box. Those between the first
-    /// and the last position are if these are.
-    HWY_INLINE bool are_inside(index_t count, const index_t* begin, const index_t* end) const {
-        for (unsigned a = 0; a < axes; ++a)
-            for (const index_t i : {index_t{0}, count - 1})
-                if (of(a, i) < begin[a] || of(a, i) + 1 >= end[a]) return false;
-        return true;
-    }
-};
-
-/// Positions in an object's plane of a sample of some voxels of a row of the grid.
-template <class T>
-struct PlaneCorners {
-    Corners<2> at;
-    T weights[4][lanes];  ///< of (y, x), (y, x + 1), (y + 1, x), (y + 1, x + 1)
-    bool are_inside;
-
-    HWY_INLINE PlaneCorners(const PlaneMap& map, const double* begin, index_t v, index_t count)
-        : at(begin, std::array{map.matrix[0][1], map.matrix[1][1]}.data(), static_cast<double>(v),
-             static_cast<double>(v + count - 1)) {
-        const double share = 1 / static_cast<double>(map.samples[0] * map.samples[1]);
-#pragma omp simd
-        for (index_t i = 0; i < lanes; ++i) {
-            const double high = share * at.upper[0][i], low = share - high;
-            const double right = at.upper[1][i];
-            weights[0][i] = static_cast<T>(low - low * right);
-            weights[1][i] = static_cast<T>(low * right);
-            weights[2][i] = static_cast<T>(high - high * right);
-            weights[3][i] = static_cast<T>(high * right);
-        }
-        const index_t none[2] = {0, 0};
-        are_inside = at.are_inside(count, none, map.object.data());
-    }
-    /// Returns the place of one of the voxels around position i in the object's plane, or -1 if it
-    /// is outside.
-    HWY_INLINE index_t place_of(const PlaneMap& map, index_t i, int corner) const {
-        const index_t y = at.of(0, i) + corner / 2, x = at.of(1, i) + corner % 2;
-        if (y < 0 || y >= map.object[0] || x < 0 || x >= map.object[1]) return -1;
-        return y * map.object[1] + x;
-    }
-};
-
-template <class T>
-HWY_INLINE void gather(const PlaneMap& map, const PlaneCorners<T>& corners, index_t i,
-                       const T* plane, T* sums) {
-    if (corners.are_inside) {
-        const T* const near = plane + corners.place_of(map, i, 0) * lanes;
-        const T* const far = near + map.object[1] * lanes;
-        const T w0 = corners.weights[0][i], w1 = corners.weights[1][i];
-        const T w2 = corners.weights[2][i], w3 = corners.weights[3][i];
-#pragma omp simd
-        for (index_t k = 0; k < lanes; ++k)
-            sums[k] =
-                sums[k] + w0 * near[k] + w1 * near[lanes + k] + w2 * far[k] + w3 * far[lanes + k];
-        return;
-    }
-    for (int corner = 0; corner < 4; ++corner) {
-        const index_t place = corners.place_of(map, i, corner);
-        if (place < 0) continue;
-        const T weight = corners.weights[corner][i];
-        const T* const from = plane + place * lanes;
-#pragma omp simd
-        for (index_t k = 0; k < lanes; ++k) sums[k] += weight * from[k];
-    }
-}
-
-template <class T>
-HWY_INLINE void scatter(const PlaneMap& map, const PlaneCorners<T>& corners, index_t i,
-                        const T* from, T* plane) {
-    for (int corner = 0; corner < 4; ++corner) {
-        const index_t place = corners.place_of(map, i, corner);
-        if (place < 0) continue;
-        const T weight = corners.weights[corner][i];
-        T* const to = plane + place * lanes;
-#pragma omp simd
-        for (index_t k = 0; k < lanes; ++k) to[k] += weight * from[k];
-    }
-}
-
-/// Returns the place of a sample in a voxel, from its middle.
-HWY_INLINE double sample_place(index_t sample, index_t samples) {
-    return (static_cast<double>(sample) + 0.5) / static_cast<double>(samples) - 0.5;
-}
-
-/// Calls visit(corners, v, count) for some neighboring voxels of row `u` after the other, with the
-/// positions of each of their samples.
-template <class T, class Visit>
-HWY_INLINE void visit_plane_row(const PlaneMap& map, index_t u, index_t width, const Visit& visit) {
-    for (index_t v = 0; v < width; v += lanes)
-        for (index_t i = 0; i < map.samples[0]; ++i)
-            for (index_t j = 0; j < map.samples[1]; ++j) {
-                const double of_u = static_cast<double>(u) + sample_place(i, map.samples[0]);
-                const double of_v = sample_place(j, map.samples[1]);
-                double begin[2];
-                for (unsigned a = 0; a < 2; ++a)
-                    begin[a] = map.offset[a] + map.matrix[a][0] * of_u + map.matrix[a][1] * of_v;
-                const index_t count = std::min(lanes, width - v);
-                visit(PlaneCorners<T>(map, begin, v, count), v, count);
-            }
-}
-
-template <class T>
-HWY_INLINE void gather_row_of(const PlaneMap& map, index_t u, index_t width, const T* plane,
-                              T* row) {
-    std::fill_n(row, width * lanes, T{0});
-    visit_plane_row<T>(map, u, width, [&](const auto& corners, index_t v, index_t count) {
-        for (index_t i = 0; i < count; ++i) gather(map, corners, i, plane, row + (v + i) * lanes);
-    });
-}
-
-template <class T>
-HWY_INLINE void scatter_row_of(const PlaneMap& map, index_t u, index_t width, const T* row,
-                               T* plane) {
-    visit_plane_row<T>(map, u, width, [&](const auto& corners, index_t v, index_t count) {
-        for (index_t i = 0; i < count; ++i) scatter(map, corners, i, row + (v + i) * lanes, plane);
-    });
-}
-
-/// The eight voxels around some samples of a row: along each axis the weights of both sides, and
-/// the voxels' places in memory from `base`. Voxels outside a box have no weight, and the place of
-/// one inside.
-template <class T, class Place>
-struct SampleCorners {
-    T weights[3][2][lanes];
-    Place places[3][2][lanes];
-    index_t base = 0;
-
-    HWY_INLINE SampleCorners(const SampleRow& samples, const Corners<3>& corners, const Box3& box) {
-        const index_t strides[3] = {samples.object.y * samples.object.x, samples.object.x, 1};
-        for (int a = 0; a < 3; ++a) {
-            const index_t from = corners.base[a];
-            const auto least = static_cast<std::int32_t>(std::max(box.begin[a] - from, -most));
-            const auto largest = static_cast<std::int32_t>(std::min(box.end[a] - 1 - from, most));
-            base += from * strides[a];
+            const auto stride = static_cast<Place>(strides[a]);
             for (std::int32_t side = 0; side < 2; ++side) {
-                const std::int32_t* const first = corners.first[a];
-                const double* const upper = corners.upper[a];
                 std::int32_t inside[lanes];
                 T weight[lanes], is_inside[lanes];
 #pragma omp simd
@@ -199,7 +67,6 @@ struct SampleCorners {
 #pragma omp simd
                 for (index_t i = 0; i < lanes; ++i)
                     weight[i] = static_cast<T>(side == 0 ? 1 - upper[i] : upper[i]);
-                const auto stride = static_cast<Place>(strides[a]);
 #pragma omp simd
                 for (index_t i = 0; i < lanes; ++i) {
                     weights[a][side][i] = weight[i] * is_inside[i];
@@ -208,20 +75,88 @@ struct SampleCorners {
             }
         }
     }
-
-  private:
-    static constexpr index_t most = 1 << 30;
 };
+
+/// Returns the place of a sample in a voxel, from its middle.
+HWY_INLINE double sample_place(index_t sample, index_t samples) {
+    return (static_cast<double>(sample) + 0.5) / static_cast<double>(samples) - 0.5;
+}
+
+/// Calls visit(v, weights, places) for every voxel v of row `u` of the grid, with the weights and
+/// the places in the object's plane of the four voxels around each of its samples.
+template <class T, class Visit>
+HWY_INLINE void visit_plane_row(const PlaneMap& map, index_t u, index_t width, const Visit& visit) {
+    const auto share = static_cast<T>(1 / static_cast<double>(map.samples[0] * map.samples[1]));
+    const double step[2] = {map.matrix[0][1], map.matrix[1][1]};
+    const index_t strides[2] = {map.object[1] * lanes, lanes}, none[2] = {0, 0};
+    for (index_t v = 0; v < width; v += lanes)
+        for (index_t i = 0; i < map.samples[0]; ++i)
+            for (index_t j = 0; j < map.samples[1]; ++j) {
+                const double of_u = static_cast<double>(u) + sample_place(i, map.samples[0]);
+                const double of_v = sample_place(j, map.samples[1]);
+                double begin[2];
+                for (unsigned a = 0; a < 2; ++a)
+                    begin[a] = map.offset[a] + map.matrix[a][0] * of_u + map.matrix[a][1] * of_v;
+                const index_t count = std::min(lanes, width - v);
+                const Corners<T, index_t, 2> at(begin, step, static_cast<double>(v),
+                                                static_cast<double>(v + count - 1), strides, none,
+                                                map.object.data());
+                for (index_t k = 0; k < count; ++k) {
+                    T weights[4];
+                    index_t places[4];
+                    for (int corner = 0; corner < 4; ++corner) {
+                        const int y = corner / 2, x = corner % 2;
+                        weights[corner] = share * at.weights[0][y][k] * at.weights[1][x][k];
+                        places[corner] = at.base + at.places[0][y][k] + at.places[1][x][k];
+                    }
+                    visit(v + k, weights, places);
+                }
+            }
+}
+
+template <class T>
+HWY_INLINE void gather_row_of(const PlaneMap& map, index_t u, index_t width, const T* plane,
+                              T* row) {
+    std::fill_n(row, width * lanes, T{0});
+    visit_plane_row<T>(map, u, width, [&](index_t v, const T* weights, const index_t* places) {
+        const T w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+        if (w0 == 0 && w1 == 0 && w2 == 0 && w3 == 0) return;
+        const T *const a = plane + places[0], *const b = plane + places[1];
+        const T *const c = plane + places[2], *const d = plane + places[3];
+        T* const sums = row + v * lanes;
+#pragma omp simd
+        for (index_t k = 0; k < lanes; ++k)
+            sums[k] = sums[k] + w0 * a[k] + w1 * b[k] + w2 * c[k] + w3 * d[k];
+    });
+}
+
+template <class T>
+HWY_INLINE void scatter_row_of(const PlaneMap& map, index_t u, index_t width, const T* row,
+                               T* plane) {
+    visit_plane_row<T>(map, u, width, [&](index_t v, const T* weights, const index_t* places) {
+        for (int corner = 0; corner < 4; ++corner) {
+            const T weight = weights[corner];
+            if (weight == 0) continue;
+            const T* const from = row + v * lanes;
+            T* const to = plane + places[corner];
+#pragma omp simd
+            for (index_t k = 0; k < lanes; ++k) to[k] += weight * from[k];
+        }
+    });
+}
 
 /// Calls visit(corners, x, count) for some neighboring samples of a row after the other.
 template <class T, class Place, class Visit>
 HWY_INLINE void visit_samples(const SampleRow& samples, const IndexRange& range, const Box3& box,
                               const Visit& visit) {
-    for (index_t x = range.begin; x < range.end; x += lanes) {
-        const Corners<3> corners(samples.begin.data(), samples.step.data(), static_cast<double>(x),
-                                 static_cast<double>(range.end - 1));
-        visit(SampleCorners<T, Place>(samples, corners, box), x, std::min(lanes, range.end - x));
-    }
+    const index_t strides[3] = {samples.object.y * samples.object.x, samples.object.x, 1};
+    const index_t begin[3] = {box.begin.z, box.begin.y, box.begin.x};
+    const index_t end[3] = {box.end.z, box.end.y, box.end.x};
+    for (index_t x = range.begin; x < range.end; x += lanes)
+        visit(
+            Corners<T, Place, 3>(samples.begin.data(), samples.step.data(), static_cast<double>(x),
+                                 static_cast<double>(range.end - 1), strides, begin, end),
+            x, std::min(lanes, range.end - x));
 }
 
 /// Whether the voxels around some neighboring samples are so near each other in memory that vectors
@@ -239,7 +174,7 @@ HWY_INLINE bool can_gather(const SampleRow& samples) {
 
 /// Fills `values` with the values of an object at samples. Places of the size of T are gathered.
 template <class T, class Place>
-HWY_INLINE void interpolate(const SampleCorners<T, Place>& corners, const T* object, T* values) {
+HWY_INLINE void interpolate(const Corners<T, Place, 3>& corners, const T* object, T* values) {
     const T* const origin = object + corners.base;
     if constexpr (sizeof(Place) == sizeof(T)) {
         const hn::CappedTag<T, lanes> d;
@@ -347,25 +282,20 @@ HWY_INLINE void put_transposed_of(const T* from, index_t from_step, index_t rows
     };
     index_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-    constexpr index_t side = 16 / sizeof(T);
-    const hn::FixedTag<T, side> d;
-    const auto factor = hn::Set(d, weight);
-    for (; i + side <= rows; i += side) {
-        index_t j = 0;
-        for (; j + side <= columns; j += side) {
-            const T* const in = from + i * from_step + j;
-            T* const out = to + j * to_step + i;
-            const auto store = [&](index_t k, auto line) HWY_ATTR {
-                const auto scaled = hn::Mul(factor, line);
-                const auto sum = adds ? hn::Add(hn::LoadU(d, out + k * to_step), scaled) : scaled;
-                hn::StoreU(sum, d, out + k * to_step);
-            };
-            if constexpr (side == 2) {
-                const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + from_step);
-                store(0, hn::InterleaveLower(d, a, b));
-                store(1, hn::InterleaveUpper(d, a, b));
-            } else {
-                const hn::Repartition<double, decltype(d)> pairs;
+    if constexpr (sizeof(T) == sizeof(float)) {
+        const hn::FixedTag<float, 4> d;
+        const hn::Repartition<double, decltype(d)> pairs;
+        const auto factor = hn::Set(d, weight);
+        const index_t whole = columns / 4 * 4;
+        for (; i + 4 <= rows; i += 4) {
+            for (index_t j = 0; j < whole; j += 4) {
+                const T* const in = from + i * from_step + j;
+                T* const out = to + j * to_step + i;
+                const auto store = [&](index_t k, auto line) HWY_ATTR {
+                    const auto scaled = hn::Mul(factor, hn::BitCast(d, line));
+                    T* const at = out + k * to_step;
+                    hn::StoreU(adds ? hn::Add(hn::LoadU(d, at), scaled) : scaled, d, at);
+                };
                 const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + from_step);
                 const auto c = hn::LoadU(d, in + 2 * from_step);
                 const auto e = hn::LoadU(d, in + 3 * from_step);
@@ -373,14 +303,14 @@ HWY_INLINE void put_transposed_of(const T* from, index_t from_step, index_t rows
                 const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
                 const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
                 const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-                store(0, hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
-                store(1, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
-                store(2, hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
-                store(3, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
+                store(0, hn::InterleaveLower(pairs, ab_low, ce_low));
+                store(1, hn::InterleaveUpper(pairs, ab_low, ce_low));
+                store(2, hn::InterleaveLower(pairs, ab_high, ce_high));
+                store(3, hn::InterleaveUpper(pairs, ab_high, ce_high));
             }
+            for (index_t k = i; k < i + 4; ++k)
+                for (index_t j = whole; j < columns; ++j) put(k, j);
         }
-        for (index_t k = i; k < i + side; ++k)
-            for (index_t rest = j; rest < columns; ++rest) put(k, rest);
     }
 #endif
     for (; i < rows; ++i)
