@@ -95,8 +95,7 @@ class Executor {
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
 
-    // Only executors on whole arrays have these, as only they run problems with weights of pixels
-    // or several views.
+    // Only executors that run problems with weights of pixels or several views have these.
     virtual void write_pixel_weights(const float*, index_t, index_t) { needs_whole_arrays(); }
     virtual void fill_pixel_weights(float value, index_t first, index_t count) {
         const std::vector<float> values(static_cast<std::size_t>(count), value);
