@@ -2,6 +2,7 @@
 #include "deconvolve/executors/row_loops.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/instruction_sets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -26,10 +27,16 @@ void fill_point(const PointRow& row, float* point, index_t count) {
     }
 }
 
-SumPair fill_weighted_ratio(const RatioRow& row, float* model, index_t count) {
+/// Weights of pixels that count alike.
+struct UnitWeights {
+    constexpr float operator[](index_t) const { return 1; }
+};
+
+template <class Weights>
+HWY_INLINE SumPair fill_weighted_ratio(const RatioRow& row, const Weights weight, float* model,
+                                       index_t count) {
     const float* const data = row.data;
     const float* const held_out = row.held_out;
-    const float* const weight = row.weight;
     const richardson_lucy::PixelModel rule = row.rule;
     const float share = row.held_out_share, less = row.less;
     constexpr richardson_lucy::ExactQuotient divide;
@@ -42,32 +49,7 @@ SumPair fill_weighted_ratio(const RatioRow& row, float* model, index_t count) {
             errors += static_cast<double>(weight[i]) * (away * away);
         }
     }
-#pragma omp simd reduction(+ : misfits)
-    for (index_t i = 0; i < count; ++i) {
-        const auto pixel = rule.compare(data[i], rule.expected(model[i]), less, divide);
-        model[i] = pixel.ratio * weight[i];
-        misfits += static_cast<double>(weight[i]) * static_cast<double>(pixel.misfit);
-    }
-    return {misfits, errors};
-}
-
-SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
-    if (row.weight != nullptr) return fill_weighted_ratio(row, model, count);
-    const float* const data = row.data;
-    const float* const held_out = row.held_out;
-    const richardson_lucy::PixelModel rule = row.rule;
-    const float share = row.held_out_share, less = row.less;
-    constexpr richardson_lucy::ExactQuotient divide;
-    double misfits = 0, errors = 0;
-    if (held_out != nullptr) {
-#pragma omp simd reduction(+ : errors)
-        for (index_t i = 0; i < count; ++i) {
-            const float error = rule.prediction_error(held_out[i], rule.expected(model[i]), share);
-            const double away = static_cast<double>(error);
-            errors += away * away;
-        }
-    }
-    if (!row.sums_misfit) {
+    if (std::is_same_v<Weights, UnitWeights> && !row.sums_misfit) {
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {
@@ -81,10 +63,15 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
         const auto pixel = rule.compare(data[i], rule.expected(model[i]), less, divide);
-        model[i] = pixel.ratio;
-        misfits += static_cast<double>(pixel.misfit);
+        model[i] = pixel.ratio * weight[i];
+        misfits += static_cast<double>(weight[i]) * static_cast<double>(pixel.misfit);
     }
     return {misfits, errors};
+}
+
+SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
+    if (row.weight != nullptr) return fill_weighted_ratio(row, row.weight, model, count);
+    return fill_weighted_ratio(row, UnitWeights{}, model, count);
 }
 
 SumPair fill_step(const StepRow& row, float* next, index_t count) {
