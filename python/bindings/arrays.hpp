@@ -10,9 +10,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "convolume/device_stream.hpp"
 #include "convolume/volume.hpp"
 
 namespace nanobind::detail {
@@ -107,7 +111,46 @@ T* pointer(std::uintptr_t address) {
     return reinterpret_cast<T*>(address);
 }
 
+/// The number that stands for an argument in Python: an address for a pointer or a CUDA stream.
+template <class Argument>
+using PythonNumber =
+    std::conditional_t<std::is_pointer_v<Argument> || std::is_same_v<Argument, DeviceStream>,
+                       std::uintptr_t, Argument>;
+
+template <class Argument>
+Argument argument_of(PythonNumber<Argument> number) {
+    if constexpr (std::is_pointer_v<Argument>)
+        return reinterpret_cast<Argument>(number);
+    else if constexpr (std::is_same_v<Argument, DeviceStream>)
+        return pointer<CUstream_st>(number);
+    else
+        return number;
+}
+
+/// Returns a method on arrays in a GPU's memory as a function of their addresses, which runs
+/// without the interpreter lock.
+template <class Class, class... Arguments>
+auto by_addresses(void (Class::*method)(Arguments...) const) {
+    return [method](const Class& self, PythonNumber<Arguments>... numbers) {
+        const nb::gil_scoped_release released;
+        (self.*method)(argument_of<Arguments>(numbers)...);
+    };
+}
+
 /// Returns a NumPy array (z, y, x) that owns the volume's memory.
 nb::object to_numpy(Volume volume);
+
+/// Returns the volume that `make` returns as an array. It runs without the interpreter lock, and in
+/// one thread at a time.
+template <class Make>
+nb::object to_numpy_by_one_thread(std::mutex& mutex, const Make& make) {
+    Volume made;
+    {
+        const nb::gil_scoped_release released;
+        const std::lock_guard lock(mutex);
+        made = make();
+    }
+    return to_numpy(std::move(made));
+}
 
 }  // namespace convolume::python

@@ -66,15 +66,8 @@ void bind_analysis_on_gpu(nb::module_& module) {
             "options"_a, "samples"_a, "device"_a, "signal_type"_a, "signals"_a, "tail"_a)
         .def_prop_ro("frames", &DeviceChannelizer::frames)
         .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
-        .def(
-            "execute",
-            [](const DeviceChannelizer& self, std::uintptr_t signals, std::uintptr_t frames,
-               std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.execute(pointer<const void>(signals), pointer<void>(frames),
-                             DeviceStream(pointer<CUstream_st>(stream)));
-            },
-            "signals"_a, "frames"_a, "stream"_a);
+        .def("execute", by_addresses(&DeviceChannelizer::execute), "signals"_a, "frames"_a,
+             "stream"_a);
     bind_plan(on_gpu);
 }
 
@@ -92,15 +85,8 @@ void bind_synthesis_on_gpu(nb::module_& module) {
             },
             "options"_a, "synthesizer"_a, "frames"_a, "device"_a, "signals"_a, "samples"_a)
         .def_prop_ro("device_bytes", &DeviceSynthesizer::device_bytes)
-        .def(
-            "execute",
-            [](const DeviceSynthesizer& self, std::uintptr_t frames, std::uintptr_t signals,
-               std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.execute(pointer<const void>(frames), pointer<void>(signals),
-                             DeviceStream(pointer<CUstream_st>(stream)));
-            },
-            "frames"_a, "signals"_a, "stream"_a);
+        .def("execute", by_addresses(&DeviceSynthesizer::execute), "frames"_a, "signals"_a,
+             "stream"_a);
     bind_plan(joined_on_gpu);
 }
 

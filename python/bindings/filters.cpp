@@ -39,16 +39,8 @@ void bind_device_filter_bank(nb::module_& module) {
                 return nb::make_tuple(count.low, count.high);
             },
             "stream"_a)
-        .def(
-            "execute",
-            [](const DeviceFilterBank& self, std::uintptr_t signals, std::uintptr_t results,
-               std::uintptr_t positions, std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.execute(pointer<const void>(signals), pointer<void>(results),
-                             pointer<index_t>(positions),
-                             DeviceStream(pointer<CUstream_st>(stream)));
-            },
-            "signals"_a, "results"_a, "positions"_a, "stream"_a);
+        .def("execute", by_addresses(&DeviceFilterBank::execute), "signals"_a, "results"_a,
+             "positions"_a, "stream"_a);
 }
 
 }  // namespace

@@ -69,23 +69,12 @@ void bind_rate_conversion(nb::module_& module) {
             "push",
             [](OwnConverter& self, const ReadArray& samples, const Ratios& ratios) {
                 const ConstImageView block = view(samples);
-                Volume made;
-                {
-                    const nb::gil_scoped_release released;
-                    const std::lock_guard lock(self.mutex);
-                    made = self.converter.push(block, span_of(ratios));
-                }
-                return to_numpy(std::move(made));
+                return to_numpy_by_one_thread(
+                    self.mutex, [&] { return self.converter.push(block, span_of(ratios)); });
             },
             "samples"_a, "ratios"_a)
         .def("finish", [](OwnConverter& self) {
-            Volume made;
-            {
-                const nb::gil_scoped_release released;
-                const std::lock_guard lock(self.mutex);
-                made = self.converter.finish();
-            }
-            return to_numpy(std::move(made));
+            return to_numpy_by_one_thread(self.mutex, [&] { return self.converter.finish(); });
         });
     module.def(
         "convert_rate",

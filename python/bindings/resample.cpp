@@ -104,23 +104,11 @@ void bind_resampling(nb::module_& module) {
             "push",
             [](OwnResampleStream& self, const ReadArray& samples) {
                 const ConstImageView block = view(samples);
-                Volume made;
-                {
-                    const nb::gil_scoped_release released;
-                    const std::lock_guard lock(self.mutex);
-                    made = self.stream.push(block);
-                }
-                return to_numpy(std::move(made));
+                return to_numpy_by_one_thread(self.mutex, [&] { return self.stream.push(block); });
             },
             "samples"_a)
         .def("finish", [](OwnResampleStream& self) {
-            Volume made;
-            {
-                const nb::gil_scoped_release released;
-                const std::lock_guard lock(self.mutex);
-                made = self.stream.finish();
-            }
-            return to_numpy(std::move(made));
+            return to_numpy_by_one_thread(self.mutex, [&] { return self.stream.finish(); });
         });
     bind_device_resampler(module);
     module.def("resample_taps", &resample_taps, "up"_a, "down"_a, "zero_crossings"_a, "kaiser"_a);

@@ -178,24 +178,10 @@ void bind_device_forward_model(nb::module_& module) {
             },
             "result"_a, "views"_a, "in_double"_a, "device"_a, "max_gpu_bytes"_a.none())
         .def_prop_ro("device_bytes", &DeviceForwardModel::device_bytes)
-        .def(
-            "record",
-            [](const DeviceForwardModel& self, std::size_t number, std::uintptr_t object,
-               std::uintptr_t image, std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.record(number, pointer<const void>(object), pointer<void>(image),
-                            pointer<CUstream_st>(stream));
-            },
-            "view"_a, "object"_a, "image"_a, "stream"_a)
-        .def(
-            "add_back",
-            [](const DeviceForwardModel& self, std::size_t number, std::uintptr_t image,
-               std::uintptr_t object, std::uintptr_t stream) {
-                const nb::gil_scoped_release released;
-                self.add_back(number, pointer<const void>(image), pointer<void>(object),
-                              pointer<CUstream_st>(stream));
-            },
-            "view"_a, "image"_a, "object"_a, "stream"_a);
+        .def("record", by_addresses(&DeviceForwardModel::record), "view"_a, "object"_a, "image"_a,
+             "stream"_a)
+        .def("add_back", by_addresses(&DeviceForwardModel::add_back), "view"_a, "image"_a,
+             "object"_a, "stream"_a);
 }
 
 void bind_forward_model(nb::module_& module) {
