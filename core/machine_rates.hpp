@@ -162,7 +162,6 @@ struct MachineRates {
     friend bool operator==(const MachineRates&, const MachineRates&) = default;
 };
 
-/// A rate that can be measured.
 struct MeasurableRate {
     const char* name;     ///< key in the file of rates
     const char* meaning;  ///< description that the command prints

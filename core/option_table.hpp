@@ -112,7 +112,6 @@ concept Worded = requires {
     words_of<Value>.size();
 };
 
-/// Returns the value that a word stands for.
 template <Worded Value>
 std::optional<Value> value_of_word(std::string_view text) {
     for (const NamedValue<Value>& word : words_of<Value>)

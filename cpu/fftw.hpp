@@ -10,7 +10,6 @@
 
 namespace convolume::cpu {
 
-/// Whether this build has FFTW.
 bool has_fftw();
 
 /// Returns the name and version of FFTW, such as "fftw-3.3.10-sse2-avx". It is empty in builds

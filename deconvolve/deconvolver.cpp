@@ -265,7 +265,6 @@ index_t Deconvolver::negative_psf_samples() const {
 
 namespace {
 
-// Checks the formats of an image and of its result.
 void check_formats(const deconvolve::DeconvolutionProblem& problem, const StackFormat& image,
                    const StackFormat& result) {
     const auto expect = [&](const char* what, const StackFormat& format) {

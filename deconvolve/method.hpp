@@ -129,7 +129,6 @@ struct StepStart {
 using StepSums = std::array<SumPair, 3>;
 enum SumIndex : std::size_t { pixel_sums = 0, step_sums = 1, extra_sums = 2 };
 
-/// Result of one step.
 struct StepResult {
     bool refused = false;  ///< whether the estimate is unchanged, and the previous one is lost
     StepSums sums{};

@@ -16,7 +16,6 @@ namespace convolume::deconvolve {
 /// Plans with a limit of host memory. Returns the bytes that the plan takes; none if nothing fits.
 using PlanWithin = std::function<std::optional<index_t>(index_t limit_bytes)>;
 
-/// Returns the limit that format_limit() writes.
 inline index_t written_limit(index_t bytes) {
     return parse_byte_size(format_limit(bytes));
 }

@@ -13,7 +13,6 @@ namespace convolume::deskewing {
 inline Index3 reordered(const Index3& at, ShearAxis axis) {
     return axis == ShearAxis::y ? at : Index3{at.z, at.x, at.y};
 }
-/// Reorders the begin and the end of a box.
 inline Box3 reordered(const Box3& box, ShearAxis axis) {
     return {reordered(box.begin, axis), reordered(box.end, axis)};
 }
@@ -24,7 +23,6 @@ struct LinearPosition {
     double operator()(double z, double y) const { return of_plane * z + of_row * y + offset; }
 };
 
-/// Geometry of recording and result.
 struct Geometry {
     Shape3 recorded;              ///< planes, rows, columns
     Shape3 result;                ///< the same of the result

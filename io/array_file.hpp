@@ -37,7 +37,6 @@ std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortra
 void read_elements(const RawFile& file, const ElementType& element, const FileArray& array,
                    const ImageView& target);
 
-/// The array of an image file.
 struct ImageArray {
     ElementType element;
     AxisLayout layout;

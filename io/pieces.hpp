@@ -35,7 +35,6 @@ class PieceMemory {
 
     /// Returns the bytes of the pieces that are allocated.
     index_t used_bytes() const { return used_pieces_ * piece_bytes_; }
-    /// Returns the bytes of the file.
     index_t file_bytes() const { return static_cast<index_t>(mapped_.size()) * mapping_bytes_; }
 
   private:

@@ -19,7 +19,6 @@ constexpr double shell_um = 0.3;      // thickness of a shell
 constexpr double filament_um = 20;    // length of a filament
 constexpr double path_step_um = 0.2;  // length of a filament between random bends
 
-// Defaults of a kind of objects.
 struct KindDefaults {
     double per_1000_um3;
     double radius_um;

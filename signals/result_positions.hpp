@@ -21,7 +21,6 @@ class ResultPositions {
     void take_before(index_t end, index_t most, std::vector<SamplePosition>& positions);
     /// Returns the number of results of `samples` samples that all have one ratio.
     static index_t count_of(index_t samples, double ratio);
-    /// Returns the position of the next result.
     const SamplePosition& next() const { return cursor_.position; }
 
   private:

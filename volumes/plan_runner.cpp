@@ -20,7 +20,6 @@ namespace {
 // Least number of bytes of the split volume that are split at a time while GPUs convolve.
 constexpr index_t least_split_bytes = index_t{4} << 20;
 
-// Returns the number of host threads of all engines.
 int host_threads(const EngineList& engines) {
     int threads = 0;
     for (const auto& engine : engines) threads += engine->info().threads;

@@ -88,7 +88,6 @@ class Predictor {
     }
 
   private:
-    // Costs of a candidate on one engine.
     struct EngineCosts {
         BlockCost first;  ///< cost of the first block of an image
         BlockCost other;  ///< cost of each other block
@@ -259,7 +258,6 @@ class Predictor {
         return {prepare_seconds(division, costs) + alone_s + others_s, others_s + last_s};
     }
 
-    // Adds the stages of the blocks of all images.
     void add_stages(const BlockDivision& division, const EngineCosts& costs,
                     PlanCandidate& candidate) const {
         const BlockCost &first = costs.first, &other = costs.other;

@@ -28,7 +28,6 @@ void summarize(nlohmann::ordered_json& figures, index_t work, int repeats);
 
 nlohmann::ordered_json errors_json(const ResultErrors& errors);
 
-/// Limits of one turn.
 struct TurnLimits {
     index_t bytes = 0;   ///< host memory of the plan
     double seconds = 0;  ///< longest time of one execution

@@ -82,7 +82,6 @@ bool makes_nonfinite(NanPolicy policy) {
     return policy == NanPolicy::propagate || policy == NanPolicy::missing;
 }
 
-/// The steps of a run of `convolve`.
 class ConvolveSteps : public ImageSteps {
   public:
     using Kernels = ChannelKernels<Convolver>;

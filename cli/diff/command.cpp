@@ -107,7 +107,6 @@ bool voxels_differ(const io::ImageMetadata& a, const io::ImageMetadata& b) {
     return false;
 }
 
-/// The difference of one channel at all times.
 struct ChannelDifference {
     /// Range of the finite values of the first image, if it is needed.
     double low = std::numeric_limits<double>::infinity();

@@ -24,7 +24,6 @@ namespace convolume::cli {
 
 namespace {
 
-/// Range of the values of a result.
 struct ResultRange {
     double least = std::numeric_limits<double>::infinity();
     double most = -std::numeric_limits<double>::infinity();

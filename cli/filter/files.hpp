@@ -40,7 +40,6 @@ io::SignalCoordinates coordinates_of_results(const io::SignalInfo& signal,
                                              const std::vector<index_t>& dims,
                                              const FilterBank& bank, index_t step);
 
-/// A source that reads signals from a file.
 class FileSource : public SignalSource {
   public:
     /// `timeline` may be null.

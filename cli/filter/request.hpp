@@ -12,7 +12,6 @@
 
 namespace convolume::cli {
 
-/// Options of a live signal.
 struct LiveOptions {
     bool is_matrix = false;      ///< a filter for each output and each signal
     std::optional<bool> is_wav;  ///< format of standard output; if not given, the signal's

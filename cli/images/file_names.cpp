@@ -70,7 +70,6 @@ std::vector<std::string> paths_of(std::istream& lines, const std::string& name) 
     return paths;
 }
 
-/// Values of the fields of an output name.
 struct OutputNameFields {
     std::string name;
     std::string stem;

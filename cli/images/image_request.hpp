@@ -53,14 +53,12 @@ inline constexpr int default_depth_psfs = 4;
 /// Adds the options of the microscope, in a group of their own.
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request);
 
-/// A channel of an image.
 struct ImageChannel {
     const std::string& path;
     const io::ImageMetadata& metadata;  ///< metadata of the selected part of the image
     index_t channel;                    ///< number among the selected channels
 };
 
-/// Options of the PSF for a channel.
 struct MadePsf {
     PsfOptions options;
     /// Number of planes of the stack for which an automatic size is chosen, if not the image's.

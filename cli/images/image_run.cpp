@@ -175,7 +175,6 @@ class Worker {
     std::exception_ptr device_failure_;
 };
 
-/// The run of one file.
 struct Worker::FileRun {
     FileRun(ListedFile& its_file, std::unique_ptr<ImageSteps> its_steps, const FileQueue& queue)
         : file(its_file),

@@ -35,7 +35,6 @@ bool can_draw();
 /// Throws Unavailable that names the packages to install if this build cannot draw.
 void require_drawing();
 
-/// Returns the width of a text.
 double drawn_width(std::string_view utf8, double size = chart_text_size);
 
 /// The point of a text that lies at the given x.

@@ -238,7 +238,6 @@ class ResampleSteps : public SignalSteps {
         if (request_.rate_hz) coordinates.sampling_rate_hz = request_.rate_hz;
         return coordinates;
     }
-    /// Returns the sampling rate of the signal.
     const std::optional<double>& rate_hz() const {
         return signal_info_.coordinates.sampling_rate_hz;
     }

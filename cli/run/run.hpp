@@ -68,7 +68,6 @@ class RunSteps {
     virtual bool ranks_warnings() const { return false; }
 };
 
-/// Prints the lines of the plan.
 void print_plan(const RunSteps& steps, const Console& console, const RunOptions& options);
 /// Prints the lines of the result and of the outputs.
 void print_result(const RunSteps& steps, const Console& console, const RunTimes& times);

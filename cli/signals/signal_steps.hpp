@@ -73,7 +73,6 @@ void check_standard_input(const SignalRequest& request);
 /// samples would go to a terminal, or together with --json to standard output.
 void check_signal_files(const SignalRequest& request);
 
-/// Returns the JSON of a file of signals.
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info);
 
 class SignalSteps : public RunSteps {

@@ -81,7 +81,6 @@ const CLI::App* subcommand(const CLI::App& command, const std::string& name) {
     return found.empty() ? nullptr : found.front();
 }
 
-/// Returns the names of all long options of a command.
 std::vector<std::string> long_options(const CLI::App& command) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())

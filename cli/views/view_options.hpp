@@ -56,7 +56,6 @@ struct ViewPsfs {
 /// read_field_psfs() do, and InvalidArgument if positions are in µm and voxels have no size.
 ViewPsfs load_view_psfs(const std::string& path, const io::ImageMetadata& image,
                         const KernelOptions& options, Timeline& timeline);
-/// Reports the PSFs.
 void report_psfs(const Console& console, const ViewPsfs& psfs);
 /// Returns one PSF as an object, those of a field as an array.
 nlohmann::ordered_json to_json(const ViewPsfs& psfs);

@@ -8,7 +8,6 @@
 
 namespace convolume::cpu {
 
-/// Predicts the cost of a block.
 BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rates);
 
 /// Bytes of a workspace, which holds planes of spectra and the scratch memory of each thread.

@@ -81,7 +81,6 @@ class DirectSumsKernel : public CpuKernel {
     }
 
   private:
-    /// Computes one strip of the layout.
     ClampCount run(const Block& block, const StripLayout& layout, const WidenedInput& input,
                    const BlockOutput& output, index_t strip, void* scratch) const {
         const index_t kept_x = block.axes[2].kept;

@@ -112,7 +112,6 @@ class CoarseStart {
     /// iterations follow.
     double share_of_time(int iterations) const;
 
-    /// Returns the coarse image.
     RestoredLevel level() { return {problem_, *runner_, coarser_.get()}; }
     /// Sums the pixels of a fine image in a coarse one. Returns the number of coarse pixels that
     /// are compared.

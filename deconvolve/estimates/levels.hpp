@@ -110,7 +110,6 @@ Level usual_level(std::vector<double> values);
 
 /// Rows of an image whose regions are compared: strips of some rows in every plane.
 struct Strips {
-    /// Chooses the strips of an image.
     explicit Strips(const Shape3& image);
 
     index_t height = 0;

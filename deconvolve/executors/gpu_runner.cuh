@@ -84,7 +84,6 @@ std::unique_ptr<Runner> make_view_runner(const DeconvolutionProblem& problem, co
                                          const ViewScales& scales);
 std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
-/// Base of runners on GPUs.
 class GpuRunner : public Runner {
   public:
     DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,

@@ -14,7 +14,6 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// The plan of a walk.
 struct WalkPlan {
     PairAxes axes;      ///< axes of whole planes, with the grids of a step and of a tile
     index_t depth = 0;  ///< planes that a step advances; 0: nothing fits

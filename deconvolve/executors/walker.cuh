@@ -16,7 +16,6 @@
 // the host while others are computed and others are downloaded. Walker has what all methods share.
 namespace convolume::deconvolve {
 
-/// The purpose of a walk.
 enum class WalkPurpose {
     iteration,
     weights,         ///< computes the weights: projects an image of ones back

@@ -39,7 +39,6 @@ class StagingPool {
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
 
-    /// Returns a borrowed staging buffer to its pool.
     struct BufferReturner {
         StagingPool* pool = nullptr;
         index_t bytes = 0;

@@ -65,7 +65,6 @@ std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream);
 
-/// Returns the bytes of one sample of a filter.
 inline index_t sample_bytes(const FilterSpec& spec) {
     return convolume::sample_bytes(spec.sample_type());
 }

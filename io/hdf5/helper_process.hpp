@@ -13,7 +13,6 @@ namespace convolume::io {
 /// Tells whether contain_damage() has enabled helper processes.
 bool damage_is_contained();
 
-/// Limits of a helper process.
 struct HelperLimits {
     double processor_s;  ///< processor time in seconds, after which the helper process is ended
     /// Bytes of memory that the helper process may take in addition to this process's

@@ -37,7 +37,6 @@ class OmeFileSet {
         }
     }
 
-    /// Tells whether planes are in the opened file.
     bool is_opened_file(const OmePlanes& planes) const {
         return is_own(planes) || (!former_name_.empty() && base_name(planes.file) == former_name_);
     }
@@ -144,7 +143,6 @@ class OmeStackFinder {
         return choose_image(names, source_.options, default_image, path(), metadata_, is_only);
     }
 
-    /// Returns the number of the file with `planes`.
     index_t file_of(const OmePlanes& planes) {
         if (file_set_.is_opened_file(planes)) return 0;
         const auto [entry, is_new] = numbers_.try_emplace(planes.file, 0);

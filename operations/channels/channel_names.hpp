@@ -16,7 +16,6 @@ struct ChannelNames {
     std::vector<std::string> names;  ///< name of each channel; may be empty
 };
 
-/// Returns all channels of an image.
 ChannelNames channels_of(const io::ImageMetadata& image);
 
 /// Returns the number of the channel that `text` names: its number, its name, or its name in other

@@ -14,7 +14,6 @@ namespace {
 
 using Coordinates = io::SignalCoordinates;
 
-/// An open file of signals that is read.
 struct OpenSignal {
     std::unique_ptr<io::SignalReader> file;
 };
