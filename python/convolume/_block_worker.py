@@ -10,7 +10,7 @@ import numpy as np
 
 from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Blocks, Triple
-from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
+from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable, messages_name_flags
 from ._files import open_quietly
 from ._image import Image
 from ._manifest import EMPTY, BlockCounts, hash_of_request, record_counts
@@ -81,6 +81,8 @@ class Job:
     """Whether blocks are neither read nor written, for benchmarks."""
     level: int = 0
     """Level of the target that is written. Above 0, its blocks are made from the level before."""
+    names_flags: bool = field(default_factory=messages_name_flags)
+    """Whether messages of workers name options as the command does, as those of the process that makes the job do."""
 
     def blocks(self) -> Blocks:
         if self.level:

@@ -54,6 +54,11 @@ class Cancelled(Error, RuntimeError):
     """The work was stopped."""
 
 
+def messages_name_flags() -> bool:
+    """Tells whether messages name options as the command does."""
+    return str(_core.option_name("nan")).startswith("--")
+
+
 def option(name: str, value: str | None = None) -> str:
     """Returns an option, with its value, as messages name it: ``resume=True``, or ``--resume`` in the command."""
     text = str(_core.option_name(name))

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from . import _core
 from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
 from ._errors import InvalidArgument, Unavailable, optional_module
 from ._run import gpu_devices
@@ -57,11 +58,13 @@ class JobPlugin:
 
     def setup(self, worker: Any) -> None:
         del worker
+        _core.name_options_as_command(self.job.names_flags)
         _jobs[self.job.hash] = self.job, self.run
         _workers.pop(self.job.hash, None)
 
     def teardown(self, worker: Any) -> None:
         del worker
+        _core.name_options_as_command(False)
         _jobs.pop(self.job.hash, None)
         _workers.pop(self.job.hash, None)
 

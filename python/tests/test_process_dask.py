@@ -13,6 +13,7 @@ import pytest
 from process_cases import GRID, assert_close
 
 import convolume
+from convolume import process_command
 
 pytest.importorskip("tensorstore")
 pytest.importorskip("distributed")
@@ -26,6 +27,16 @@ def test_dask(tmp_path, source, image, kernel):
     assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
     with pytest.raises(ValueError, match="path or URL"):
         convolume.process(image, tmp_path / "c.zarr", "convolve", kernel=kernel, device="cpu", dask="local:1")
+
+
+def test_messages_of_workers_name_flags(tmp_path, capsys):
+    nan = str(tmp_path / "nan.npy")
+    np.save(nan, np.full((6, 8, 8), np.nan, np.float32))
+    np.save(tmp_path / "k.npy", np.ones((3, 3, 3), np.float32))
+    words = ["--op", "convolve", "--kernel", str(tmp_path / "k.npy"), "--device", "cpu", "--dask", "local:1"]
+    assert process_command.main([nan, str(tmp_path / "b.zarr"), *words]) != 0
+    error = capsys.readouterr().err
+    assert "as zero by --nan zero" in error and "nan='zero'" not in error, error
 
 
 def test_no_scheduler(tmp_path, source, kernel):
