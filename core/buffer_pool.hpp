@@ -3,7 +3,6 @@
 // A pool of host buffers that are kept between executions, so that their pages are touched only
 // once. Thread-safe.
 
-#include <algorithm>
 #include <mutex>
 #include <new>
 #include <vector>

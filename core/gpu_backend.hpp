@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "convolume/engines.hpp"
-#include "convolume/error.hpp"
 #include "core/channel_spec.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::deconvolve {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "convolume/filter_bank.hpp"
 #include "core/filter_engine.hpp"
 
 namespace convolume {

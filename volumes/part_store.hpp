@@ -11,7 +11,6 @@
 #include "core/buffer_pool.hpp"
 #include "core/scratch_file.hpp"
 #include "decompose/split.hpp"
-#include "volumes/stream_tasks.hpp"
 
 namespace convolume {
 

@@ -7,7 +7,6 @@
 
 #include <optional>
 
-#include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::cli {

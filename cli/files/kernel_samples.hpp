@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "convolume/image_view.hpp"
 #include "convolume/volume.hpp"
 #include "core/kernel_survey.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "cli/files/selected_image.hpp"
 #include "cli/run/progress.hpp"
-#include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 // Connects files with a FilterBank: reads filters, and has a source and a sink of signals.
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -16,7 +16,6 @@
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/images/image_steps.hpp"
-#include "cli/run/common_options.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/engines.hpp"

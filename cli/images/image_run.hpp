@@ -12,7 +12,6 @@
 #include "cli/images/listed_files.hpp"
 #include "cli/run/run.hpp"
 #include "convolume/engines.hpp"
-#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 

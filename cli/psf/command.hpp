@@ -14,7 +14,6 @@
 #include "cli/run/output_path.hpp"
 #include "convolume/beads.hpp"
 #include "convolume/image_file.hpp"
-#include "convolume/psf.hpp"
 
 namespace convolume::cli {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/images/image_request.hpp"
-#include "cli/run/report.hpp"
 #include "cli/views/view_options.hpp"
 #include "convolume/camera.hpp"
 

@@ -7,8 +7,6 @@
 #include <new>
 #include <vector>
 
-#include "convolume/shape.hpp"
-
 namespace convolume::cpu {
 
 /// Allocates arrays aligned to cache lines, and so for all vectors.

@@ -12,7 +12,6 @@
 #include <memory>
 
 #include "convolume/engines.hpp"
-#include "convolume/volume.hpp"
 #include "core/engine.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 

@@ -10,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 #include "io/raw_file.hpp"
 #include "io/samples.hpp"
-#include "io/tiff/handle.hpp"
 
 namespace convolume::io {
 

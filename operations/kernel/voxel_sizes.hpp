@@ -6,7 +6,6 @@
 #include <string>
 
 #include "convolume/error.hpp"
-#include "convolume/psf.hpp"
 #include "convolume/shape.hpp"
 #include "operations/number_text.hpp"
 
