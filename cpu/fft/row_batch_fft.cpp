@@ -68,12 +68,10 @@ void RowBatchFft<Real>::run(const RowSet<Real>& rows, Real* scratch) const {
         const RowSet<Real> group{rows.source + row * rows.source_distance, rows.source_distance,
                                  rows.target + row * rows.target_distance, rows.target_distance,
                                  taken};
-        if (is_complex(kind_))
-            run_complex(group, width, scratch);
-        else if (pairs_)
+        if (pairs_)
             run_real_pairs(group, scratch);
         else
-            run_real(group, width, scratch);
+            run_rows(group, width, scratch);
         row += taken;
     }
 }
@@ -87,36 +85,23 @@ void RowBatchFft<Real>::transform(Real* tile, index_t width, Real* scratch) cons
     columns_.run(transform, scratch);
 }
 
-// Inverse transforms are forward ones with real and imaginary parts exchanged.
+// Inverse transforms are forward ones with real and imaginary parts exchanged, which the step of
+// real transforms does, too.
 template <class Real>
-void RowBatchFft<Real>::run_complex(const RowSet<Real>& rows, index_t width, Real* scratch) const {
+void RowBatchFft<Real>::run_rows(const RowSet<Real>& rows, index_t width, Real* scratch) const {
     Real* const tile = scratch;
     Real* const own_scratch = tile + 2 * width * tile_rows();
     Real* const spare = own_scratch + 2 * width * columns_length_;
-    const TileRows<Real> parts = is_inverse(kind_) ? TileRows<Real>{tile + width, 2 * width, -width}
-                                                   : TileRows<Real>{tile, 2 * width, width};
+    const bool is_real = !is_complex(kind_), inverse = is_inverse(kind_);
+    const index_t samples = is_real ? length_ : 2 * length_;  // in real numbers
+    const index_t bins = is_real ? length_ + 2 : samples;
+    const TileRows<Real> plain{tile, 2 * width, width}, exchanged{tile + width, 2 * width, -width};
     gather_rows(row_pointers(rows.source, rows.source_distance, rows.count, rows.source).data(),
-                2 * length_, parts, width);
+                inverse ? bins : samples, inverse && !is_real ? exchanged : plain, width);
+    if (is_real && inverse) apply_real_step(real_step_.step(true), tile, width);
     transform(tile, width, own_scratch);
-    scatter_rows(parts, 2 * length_,
-                 row_pointers(rows.target, rows.target_distance, rows.count, spare).data(), width);
-}
-
-template <class Real>
-void RowBatchFft<Real>::run_real(const RowSet<Real>& rows, index_t width, Real* scratch) const {
-    Real* const tile = scratch;
-    Real* const own_scratch = tile + 2 * width * tile_rows();
-    Real* const spare = own_scratch + 2 * width * columns_length_;
-    const index_t samples = length_, bins = length_ + 2;  // in real numbers
-    const bool inverse = is_inverse(kind_);
-    gather_rows(row_pointers(rows.source, rows.source_distance, rows.count, rows.source).data(),
-                inverse ? bins : samples, {tile, 2 * width, width}, width);
-    if (inverse) apply_real_step(real_step_.step(true), tile, width);
-    transform(tile, width, own_scratch);
-    if (!inverse) apply_real_step(real_step_.step(false), tile, width);
-    scatter_rows(inverse ? TileRows<Real>{tile + width, 2 * width, -width}
-                         : TileRows<Real>{tile, 2 * width, width},
-                 inverse ? samples : bins,
+    if (is_real && !inverse) apply_real_step(real_step_.step(false), tile, width);
+    scatter_rows(inverse ? exchanged : plain, inverse ? samples : bins,
                  row_pointers(rows.target, rows.target_distance, rows.count, spare).data(), width);
 }
 

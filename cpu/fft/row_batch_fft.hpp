@@ -36,8 +36,7 @@ class RowBatchFft {
     void run(const RowSet<Real>& rows, Real* scratch) const;
 
   private:
-    void run_complex(const RowSet<Real>& rows, index_t width, Real* scratch) const;
-    void run_real(const RowSet<Real>& rows, index_t width, Real* scratch) const;
+    void run_rows(const RowSet<Real>& rows, index_t width, Real* scratch) const;
     void run_real_pairs(const RowSet<Real>& rows, Real* scratch) const;
     void transform(Real* tile, index_t width, Real* scratch) const;
 
