@@ -14,7 +14,7 @@ from ._argument_types import given_flag, names_wrong_types
 from ._arrays import is_double, readable, real_type
 from ._device import DeviceArray, is_on_gpu, known, library_of, on_stream
 from ._errors import InvalidArgument, warn_of_changed
-from ._options import Nan, Precision, defaults_of, with_keywords
+from ._options import Nan, Precision, axis_among, defaults_of, with_keywords
 from ._prototypes import taps_of
 from ._run import Devices, Progress, engines, progress_bar
 from ._signal_axes import ResultAxes, give_back_signals
@@ -97,10 +97,7 @@ def _options(channels: int, arguments: dict[str, Any], double: bool) -> _core.Ch
 
 
 def _axis(arguments: dict[str, Any], dimensions: int, what: str) -> int:
-    axis = int(arguments.get("axis", -1))
-    if not -dimensions <= axis < dimensions:
-        raise InvalidArgument(f"axis {axis} is none of {what} with {dimensions} dimensions")
-    return axis % dimensions
+    return axis_among(int(arguments.get("axis", -1)), dimensions, what)
 
 
 class _Bank:

@@ -12,7 +12,7 @@ from ._arrays import readable
 from ._device import DeviceArray, host_copy, is_on_gpu, on_stream
 from ._errors import InvalidArgument
 from ._filters import FilterBank, FilterMethod, _Problem
-from ._options import Mode, Nan, Precision, defaults_of, with_keywords
+from ._options import Mode, Nan, Precision, axis_among, defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 from ._signal_axes import ResultAxes, give_back_signals
 
@@ -321,10 +321,8 @@ def divide_by_noise(signals: Any, block: int, *, axis: int = -1, precision: Prec
     1.0
     """
     samples = readable(signals, "the signals")
-    if not -samples.ndim <= axis < samples.ndim:
-        raise InvalidArgument(f"axis {axis} is none of signals with {samples.ndim} dimensions")
+    axis = axis_among(axis, samples.ndim)
     moved = np.moveaxis(samples, axis, -1)
     flat = moved.reshape(int(np.prod(moved.shape[:-1], dtype=np.int64)), moved.shape[-1])
     quotients: Any = _core.divide_by_noise(flat, block, precision)
-    axis %= samples.ndim
     return give_back_signals(np.moveaxis(quotients.reshape(moved.shape), -1, axis), signals, ResultAxes(axis))

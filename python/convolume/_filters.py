@@ -16,7 +16,7 @@ from ._errors import InvalidArgument, warn_of_changed
 from ._filter_map import map_of_bank
 from ._filter_storage import SampleStorage, is_short_float, signals_of, words_of
 from ._linear_map import LinearMap, linear_operator
-from ._options import Mode, Nan, Precision, defaults_of, extents_of, with_keywords
+from ._options import Mode, Nan, Precision, axis_among, defaults_of, extents_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 from ._signal_axes import ResultAxes, give_back_signals
 
@@ -115,10 +115,7 @@ class _Problem:
         self.shape = extents_of(shape)
         if not self.shape:
             raise InvalidArgument("a single number is no signal")
-        axis = int(arguments.get("axis", -1))
-        if not -len(self.shape) <= axis < len(self.shape):
-            raise InvalidArgument(f"axis {axis} is none of signals with {len(self.shape)} dimensions")
-        self.axis = axis % len(self.shape)
+        self.axis = axis_among(int(arguments.get("axis", -1)), len(self.shape))
         if arguments.get("span") is not None and "mode" in arguments:
             raise InvalidArgument("mode and span both say which results are computed; leave one of them out")
         self.rows = _bank(filters)

@@ -135,6 +135,13 @@ def axes_of(axes: Any) -> list[int]:
         raise WrongType(f"axes is {shown(axes)}: give a whole number for each axis") from None
 
 
+def axis_among(axis: int, dimensions: int, what: str = "signals") -> int:
+    """Returns the number of an axis, counted from the first one."""
+    if not -dimensions <= axis < dimensions:
+        raise InvalidArgument(f"axis {axis} is none of {what} with {dimensions} dimensions")
+    return int(axis) % dimensions
+
+
 def extents_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Returns the extents of an array."""
     return tuple(whole_numbers(shape, "shape"))

@@ -10,6 +10,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import host_numbers
 from ._errors import InvalidArgument
+from ._options import axis_among
 from ._resample import BlockForm, _BlockStream
 from ._run import thread_count
 from ._signal_axes import ResultAxes, give_back_signals
@@ -85,9 +86,7 @@ def convert_rate(x: Any, ratio: Any, axis: int = -1, *, lowest_ratio: float | No
     signals = numbers(x, "x")
     if not isinstance(signals, np.ndarray):
         raise InvalidArgument("x is in a GPU's memory, and rates are converted on the CPU: copy it to host memory")
-    if not -signals.ndim <= axis < signals.ndim:
-        raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
-    axis = int(axis) % signals.ndim
+    axis = axis_among(axis, signals.ndim)
     samples = computable(signals)
     ratios = _ratios(ratio)
     is_constant = ratios.ndim == 0

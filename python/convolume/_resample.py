@@ -16,7 +16,7 @@ from ._device import is_on_gpu
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._linear_map import LinearMap, linear_operator
-from ._options import whole_numbers
+from ._options import axis_among, whole_numbers
 from ._run import Device, parse_device, thread_count
 from ._sums import Array, computable
 
@@ -45,9 +45,7 @@ class Resampling(NamedTuple):
 def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, dtype: np.dtype[Any],
               device: Device = "auto", workers: int | None = None) -> Array:
     """Resamples signals along an axis. Returns results of type `dtype`, which must hold samples and taps."""
-    if not -signals.ndim <= axis < signals.ndim:
-        raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
-    axis = int(axis) % signals.ndim  # not in place, as it may be the caller's array
+    axis = axis_among(axis, signals.ndim)
     if isinstance(signals, GpuNumbers):
         if parse_device(device)[0] == "cpu":
             raise InvalidArgument("the signals are in a GPU's memory: leave device as 'auto', or copy them to the host")

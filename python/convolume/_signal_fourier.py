@@ -7,7 +7,7 @@ import numpy as np
 
 from ._argument_types import names_wrong_types, shown
 from ._errors import InvalidArgument, optional_module
-from ._options import whole_numbers
+from ._options import axis_among, whole_numbers
 from ._run import Device, parse_device, thread_count
 from ._signal_axes import ResultAxes, give_back_signals
 from ._sums import numbers
@@ -66,9 +66,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     signals = numbers(x, "x")
     if not isinstance(signals, np.ndarray) or parse_device(device)[0] == "gpu":
         raise InvalidArgument("resample computes on the CPU: copy x to host memory, and leave device as 'auto'")
-    if not -signals.ndim <= axis < signals.ndim:
-        raise InvalidArgument(f"axis {axis} is none of signals with {signals.ndim} dimensions")
-    axis = int(axis) % signals.ndim
+    axis = axis_among(axis, signals.ndim)
     samples, [count] = signals.shape[axis], whole_numbers([num], "num")
     if count < 1 or samples < 1:
         raise InvalidArgument(f"{samples} samples cannot become {num}: both numbers are 1 at least")
