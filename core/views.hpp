@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks of callers' arrays for null pointers, and loops over rows of any type.
+// Checks of the extents and the memory of callers' arrays, and loops over rows of any type.
 
 #include <algorithm>
 #include <type_traits>
@@ -9,6 +9,14 @@
 #include "core/threads.hpp"
 
 namespace convolume {
+
+/// Throws InvalidArgument if an array has no samples. `what` names it, for example "the kernel".
+inline void check_not_empty(const Shape3& shape, const char* what) {
+    for (int a = 0; a < 3; ++a)
+        if (shape[a] < 1)
+            throw InvalidArgument(message(what, "'s extent along ", axis_name(a), " is ", shape[a],
+                                          ": it needs at least 1 sample on every axis"));
+}
 
 /// Throws InvalidArgument if `view` has elements but no memory. `what` names it, for example "the
 /// kernel".

@@ -15,6 +15,7 @@
 #include "convolume/options.hpp"
 #include "convolume/shape.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 #include "deconvolve/estimates/background_slope.hpp"
 #include "deconvolve/estimates/coarse_start.hpp"
 #include "deconvolve/estimates/constants.hpp"
@@ -295,9 +296,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
                                       const DeconvolveRun& run,
                                       const ExecutionContext& context) const {
     check_formats(impl_->problem, {image.shape, image.type}, {result.shape, result.type});
-    if (image.data == nullptr || result.data == nullptr)
-        throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
-                                      " points to no memory (null): allocate it first"));
+    check_memory(image.data, "image", result.data, "result");
     deconvolve::check_uncertainty(impl_->problem, run.uncertainty);
     if (run.uncertainty != nullptr && overlap(image, result))
         throw InvalidArgument(
@@ -396,9 +395,7 @@ DeconvolvePlan DeviceDeconvolver::plan() const {
 DeconvolveReport DeviceDeconvolver::execute(const void* image, void* result, DeviceStream stream,
                                             const DeconvolveRun& run,
                                             const ExecutionContext& context) const {
-    if (image == nullptr || result == nullptr)
-        throw InvalidArgument(message("the ", image == nullptr ? "image" : "result",
-                                      " points to no memory (null): allocate it first"));
+    check_memory(image, "image", result, "result");
     deconvolve::check_start(impl_->problem, run.start);
     const DeviceDeconvolveOptions& on_device = impl_->on_device;
     const auto images = deconvolve::device_deconvolution()->make_images(

@@ -142,11 +142,7 @@ TapSums sums_of(const ConstImageView& psf, int threads) {
 void check_psf(const ConstImageView& psf) {
     if (is_complex(psf.type))
         throw BadData("the PSF is complex: give its intensity, which is real");
-    for (int a = 0; a < 3; ++a)
-        if (psf.shape[a] < 1)
-            throw InvalidArgument(message("the PSF's extent along ", axis_name(a), " is ",
-                                          psf.shape[a],
-                                          ": it needs at least 1 sample on every axis"));
+    check_not_empty(psf.shape, "the PSF");
     check_memory(psf, "the PSF");
 }
 
@@ -250,10 +246,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
             else
                 return Volume();
         });
+    check_not_empty(image, "the image");
     for (int a = 0; a < 3; ++a) {
-        if (image[a] < 1)
-            throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
-                                          image[a], ": it needs at least 1 sample on every axis"));
         if (options.boundary) continue;
         problem.object[a] = checked_add(image[a], psf.shape[a] - 1);
         problem.image_at[a] = psf.shape[a] - 1 - center[a];

@@ -86,11 +86,7 @@ ResolvedProblem resolve_without_taps(const Shape3& image, const ConstImageView& 
     if (needed)
         throw InvalidArgument(message("a kernel in device memory allows no ", needed,
                                       ": give its samples in host memory"));
-    for (int a = 0; a < 3; ++a)
-        if (kernel.shape[a] < 1)
-            throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
-                                          kernel.shape[a],
-                                          ": it needs at least 1 sample on every axis"));
+    check_not_empty(kernel.shape, "the kernel");
     // The problem does not depend on the samples.
     Volume ones(kernel.shape, kernel.type);
     visit_pixel_type(kernel.type, [&](auto tag) {

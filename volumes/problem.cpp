@@ -43,11 +43,7 @@ ConstImageView reversed(const ConstImageView& view) {
 // Checks the kernel and computes its sums. Throws InvalidArgument for an extent of 0. Throws
 // BadData for NaN, a kernel of zeros, and a sum of 0 that is to be normalized.
 KernelStatistics check_kernel(const ConstImageView& kernel, KernelNormalization normalization) {
-    for (int a = 0; a < 3; ++a)
-        if (kernel.shape[a] < 1)
-            throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
-                                          kernel.shape[a],
-                                          ": it needs at least 1 sample on every axis"));
+    check_not_empty(kernel.shape, "the kernel");
     KernelStatistics statistics{survey_kernel(kernel, thread_count(0))};
     const KernelSurvey& survey = statistics.survey;
     if (survey.nonfinite)
@@ -189,10 +185,7 @@ void check_request(const Shape3& image, const Options& options) {
     if (options.expected_executions && *options.expected_executions < 1)
         throw InvalidArgument(message(*options.expected_executions,
                                       " executions are expected: give 1 or more, or nothing"));
-    for (int a = 0; a < 3; ++a)
-        if (image[a] < 1)
-            throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
-                                          image[a], ": it needs at least 1 sample on every axis"));
+    check_not_empty(image, "the image");
     if (options.nan == NanPolicy::missing && options.operation == Operation::adjoint)
         throw InvalidArgument(
             "an adjoint has no missing samples, as its input is a result: choose another treatment "
