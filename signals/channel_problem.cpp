@@ -55,8 +55,7 @@ void check_frame_view(const ConstImageView& frames, const Shape3& wanted) {
         throw InvalidArgument(message("the frames have the shape ", to_string(frames.shape),
                                       " (signals×frames×channels) where ", to_string(wanted),
                                       " is meant"));
-    if (frames.data == nullptr && element_count(frames.shape) > 0)
-        throw InvalidArgument("the frames point to no memory (null): allocate it first");
+    refuse_null(frames.data == nullptr && element_count(frames.shape) > 0, "frames");
     if (element_count(frames.shape) > 0 && frames.shape.x > 1 && frames.strides.x != 1)
         throw InvalidArgument("the channels of a frame must follow each other in memory");
 }
@@ -155,8 +154,7 @@ ChannelSignals::ChannelSignals(const ChannelProblem& problem, const ConstImageVi
         throw InvalidArgument(message("signals of ", signals.shape.x,
                                       " numbers are no pairs of real and imaginary parts: their "
                                       "number must be even"));
-    if (signals.data == nullptr && element_count(signals.shape) > 0)
-        throw InvalidArgument("the signals point to no memory (null): allocate it first");
+    refuse_null(signals.data == nullptr && element_count(signals.shape) > 0, "signals");
     is_native_ = signals.type == converted_ && (signals.strides.x == 1 || signals.shape.x <= 1);
 }
 

@@ -12,6 +12,7 @@
 #include "core/threads.hpp"
 #include "cpu/signals/channels.hpp"
 #include "signals/channel_problem.hpp"
+#include "signals/samples.hpp"
 
 namespace convolume {
 
@@ -74,10 +75,7 @@ struct Channelizer::Impl {
     void check_frames(const ChannelSignals& signals, const ImageView& frames) const {
         const Shape3 wanted{signals.signals(), frames.shape.y, plan.stored_channels};
         check_frame_view(frames, wanted);
-        if (frames.type != plan.frame_type)
-            throw InvalidArgument(message("frames are ", to_string(plan.frame_type),
-                                          " here and cannot be stored as ",
-                                          to_string(frames.type)));
+        check_stored_type(plan.frame_type, frames.type, "frames");
     }
 
     ExecutionReport execute(const ConstImageView& view, const ImageView& frames,
@@ -285,9 +283,8 @@ index_t DeviceChannelizer::device_bytes() const {
 }
 
 void DeviceChannelizer::execute(const void* signals, void* frames, DeviceStream stream) const {
-    if (impl_->frames > 0 && (signals == nullptr || frames == nullptr))
-        throw InvalidArgument(message("the ", signals == nullptr ? "signals" : "frames",
-                                      " point to no memory (null): allocate it first"));
+    refuse_null(impl_->frames > 0 && signals == nullptr, "signals");
+    refuse_null(impl_->frames > 0 && frames == nullptr, "frames");
     impl_->program->run(signals, frames, stream.get());
 }
 

@@ -201,9 +201,7 @@ void expect_shape(const char* what, const ConstImageView& view, const Shape3& pl
     if (view.shape != planned)
         throw InvalidArgument(message("the ", what, " have the shape ", to_string(view.shape),
                                       ", but this bank was planned for ", to_string(planned)));
-    if (view.data == nullptr)
-        throw InvalidArgument(
-            message("the ", what, " point to no memory (null): allocate it first"));
+    refuse_null(view.data == nullptr, what);
 }
 
 PeakFunction collected_in(std::vector<CorrelationPeak>& peaks) {

@@ -67,12 +67,13 @@ struct FilterBank::Impl {
         expect("the results", results.shape,
                {shape.signals, problem.spec.filters,
                 checked_multiply(problem.stored(), problem.result_elements())});
-        check_memory(signals, results);
+        refuse_null(signals.data == nullptr && element_count(signals.shape) > 0, "signals");
+        refuse_null(results.data == nullptr && element_count(results.shape) > 0, "results");
+        if (overlap(signals, results))
+            throw InvalidArgument(
+                "signals and results overlap in memory: filter into memory of its own");
         check_type(signals.type);
-        if (results.type != problem.result_element())
-            throw InvalidArgument(message("results are ", to_string(problem.result_element()),
-                                          " here and cannot be stored as ",
-                                          to_string(results.type)));
+        check_stored_type(problem.result_element(), results.type, "results");
         if (results.shape.x > 1 && results.strides.x != 1)
             throw InvalidArgument("the samples of a result must follow each other in memory");
         const index_t elements = problem.result_elements();
@@ -82,17 +83,6 @@ struct FilterBank::Impl {
         if (positions && problem.spec.window.kind != WindowPost::Kind::peak)
             throw InvalidArgument(
                 "only the peaks of windows have positions: give no array for them (null)");
-    }
-
-    static void check_memory(const ConstImageView& signals, const ImageView& results) {
-        const bool no_signals = signals.data == nullptr && element_count(signals.shape) > 0;
-        const bool no_results = results.data == nullptr && element_count(results.shape) > 0;
-        if (no_signals || no_results)
-            throw InvalidArgument(message("the ", no_signals ? "signals" : "results",
-                                          " point to no memory (null): allocate it first"));
-        if (overlap(signals, results))
-            throw InvalidArgument(
-                "signals and results overlap in memory: filter into memory of its own");
     }
 
     void check_type(PixelType type) const {
@@ -412,9 +402,8 @@ FilterPlan DeviceFilterBank::plan() const {
 
 void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak_positions,
                                DeviceStream stream) const {
-    if (signals == nullptr || results == nullptr)
-        throw InvalidArgument(message("the ", signals == nullptr ? "signals" : "results",
-                                      " point to no memory (null): allocate it first"));
+    refuse_null(signals == nullptr, "signals");
+    refuse_null(results == nullptr, "results");
     const FilterProblem& problem = impl_->problem;
     const SignalShape& shape = impl_->shape;
     const auto is_aligned = [](const void* array, index_t elements) {

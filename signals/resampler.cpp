@@ -11,6 +11,7 @@
 #include "cpu/signals/resampling.hpp"
 #include "signals/option_names.hpp"
 #include "signals/sample_stream.hpp"
+#include "signals/samples.hpp"
 
 namespace convolume {
 
@@ -104,8 +105,7 @@ void Resampler::execute(const ConstImageView& signals, const ImageView& results,
                         const ExecutionContext& context) const {
     const ResampleSpec& spec = impl_->spec;
     check_resampled(signals, spec.complex_data);
-    if (results.data == nullptr && results.shape.x > 0)
-        throw InvalidArgument("the results point to no memory (null): allocate it first");
+    refuse_null(results.data == nullptr && results.shape.x > 0, "results");
     if (results.type != spec.result_type())
         throw InvalidArgument(message("the results are ", to_string(spec.result_type()),
                                       ", and not ", to_string(results.type)));
@@ -196,9 +196,8 @@ index_t DeviceResampler::device_bytes() const {
 
 void DeviceResampler::execute(const SignalShape& shape, const void* samples, index_t count,
                               void* results, DeviceStream stream) const {
-    if (samples == nullptr || (results == nullptr && count > 0))
-        throw InvalidArgument(message("the ", samples == nullptr ? "signals" : "results",
-                                      " point to no memory (null): allocate it first"));
+    refuse_null(samples == nullptr, "signals");
+    refuse_null(results == nullptr && count > 0, "results");
     check_has_samples(shape.samples);
     const ResampleOptions& options = impl_->spec.options;
     checked_add(checked_multiply(count, options.down), options.origin);

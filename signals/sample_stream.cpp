@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "convolume/error.hpp"
+#include "signals/samples.hpp"
 
 namespace convolume {
 
@@ -14,8 +15,7 @@ void check_has_samples(index_t samples) {
 }
 
 void check_resampled(const ConstImageView& signals, bool is_for_complex) {
-    if (signals.data == nullptr)
-        throw InvalidArgument("the signals point to no memory (null): allocate it first");
+    refuse_null(signals.data == nullptr, "signals");
     check_has_samples(signals.shape.x);
     if (is_complex(signals.type) && !is_for_complex)
         throw InvalidArgument(

@@ -56,6 +56,18 @@ index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_
 template index_t convert_row(const ConstImageView&, index_t, index_t, index_t, bool,
                              std::complex<double>*);
 
+void refuse_null(bool is_null, const char* what) {
+    if (is_null)
+        throw InvalidArgument(
+            message("the ", what, " point to no memory (null): allocate it first"));
+}
+
+void check_stored_type(PixelType results, PixelType type, const char* what) {
+    if (type != results)
+        throw InvalidArgument(message(what, " are ", to_string(results),
+                                      " here and cannot be stored as ", to_string(type)));
+}
+
 void check_nan_policy(NanPolicy policy) {
     if (policy == NanPolicy::missing)
         throw InvalidArgument(

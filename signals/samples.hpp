@@ -8,6 +8,11 @@
 
 namespace convolume {
 
+/// Throws InvalidArgument if arrays lack memory. `what` names them, for example "signals".
+void refuse_null(bool is_null, const char* what);
+/// Throws InvalidArgument if arrays of type `type` do not hold results of type `results`.
+void check_stored_type(PixelType results, PixelType type, const char* what);
+
 /// Throws InvalidArgument for a treatment of NaN that signals do not have.
 void check_nan_policy(NanPolicy policy);
 

@@ -58,12 +58,8 @@ struct Synthesizer::Impl {
             throw InvalidArgument(
                 "the signals must have the shape 1×signals×samples, with samples that follow each "
                 "other in memory");
-        if (signals.type != plan.signal_type)
-            throw InvalidArgument(message("signals are ", to_string(plan.signal_type),
-                                          " here and cannot be stored as ",
-                                          to_string(signals.type)));
-        if (signals.data == nullptr && element_count(signals.shape) > 0)
-            throw InvalidArgument("the signals point to no memory (null): allocate it first");
+        check_stored_type(plan.signal_type, signals.type, "signals");
+        refuse_null(signals.data == nullptr && element_count(signals.shape) > 0, "signals");
         if (overlap(frames, signals))
             throw InvalidArgument(
                 "frames and signals overlap in memory: put the signal into memory of its own");
@@ -262,10 +258,8 @@ index_t DeviceSynthesizer::device_bytes() const {
 }
 
 void DeviceSynthesizer::execute(const void* frames, void* signals, DeviceStream stream) const {
-    const bool lacks_frames = frames == nullptr && impl_->frames > 0;
-    if (impl_->samples > 0 && (lacks_frames || signals == nullptr))
-        throw InvalidArgument(message("the ", lacks_frames ? "frames" : "signals",
-                                      " point to no memory (null): allocate it first"));
+    refuse_null(impl_->samples > 0 && impl_->frames > 0 && frames == nullptr, "frames");
+    refuse_null(impl_->samples > 0 && signals == nullptr, "signals");
     impl_->program->run(frames, signals, stream.get());
 }
 
