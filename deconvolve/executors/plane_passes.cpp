@@ -8,6 +8,7 @@
 #include "deconvolve/executors/element_passes.hpp"
 #include "gpu/fft/pass_times.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/runtime/transfers.hpp"
@@ -135,8 +136,7 @@ void DevicePlanePasses::prepare(const ConstImageView& taps, std::complex<float>*
     // Planes travel a few at a time, so that little memory is taken beside the spectrum.
     const index_t at_once =
         std::clamp<index_t>(2 * gpu::StagingPool::buffer_bytes / plane_bytes, 1, shape.z);
-    int device = 0;
-    gpu::check(cudaGetDevice(&device), "asking for the current device");
+    const int device = gpu::current_device();
     const gpu::DeviceMemory there(device, at_once * plane_bytes);
     const gpu::CudaStream stream;
     gpu::BusGate gate(TransferGate::off);

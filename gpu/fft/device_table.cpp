@@ -7,8 +7,8 @@
 
 #include "gpu/fft/plan.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/runtime/shared_memory.hpp"
 
 namespace convolume::gpu {
 
@@ -16,30 +16,16 @@ namespace {
 
 std::mutex table_mutex;
 
-int current_device() {
-    int device = 0;
-    check(cudaGetDevice(&device), "asking for the current device");
-    return device;
-}
-
-int device_limit(cudaDeviceAttr which, int device) {
-    int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "asking a device for its limits");
-    return value;
-}
-
 // Whether the code of passes has a version for a device. All passes are compiled for the same
 // devices, so that a look at one CUDA kernel is enough.
 bool is_compiled_for(int device, const void* cuda_kernel) {
-    const int before = current_device();
-    check(cudaSetDevice(device), "switching to a device");
+    const DeviceScope scope(device);
     cudaFuncAttributes attributes{};
     // Code of earlier versions is empty, see device_block.cuh.
     const bool compiled = cudaFuncGetAttributes(&attributes, cuda_kernel) == cudaSuccess &&
                           attributes.ptxVersion >= 80;
     // The CUDA kernel may have no code for this device, which is no error here.
     static_cast<void>(cudaGetLastError());
-    check(cudaSetDevice(before), "switching to a device");
     return compiled;
 }
 
@@ -77,7 +63,7 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
     const std::lock_guard lock(table_mutex);
     const auto [entry, added] = shared_bytes_of.try_emplace(device, 0);
     if (added && is_compiled_for(device, cuda_kernel))
-        entry->second = device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        entry->second = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     return shared_bytes <= entry->second;
 }
 
@@ -87,7 +73,7 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});
     if (found != resident_of.end()) return found->second;
-    if (shared_bytes > device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
+    if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
 
     allow_shared_bytes(cuda_kernel, shared_bytes, "setting the shared memory of a pass");
     int per_unit = 0;
@@ -95,15 +81,16 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
                                                         static_cast<std::size_t>(shared_bytes)),
           "asking for the occupancy of a pass");
     const index_t blocks =
-        static_cast<index_t>(per_unit) * device_limit(cudaDevAttrMultiProcessorCount, device);
+        static_cast<index_t>(per_unit) * device_attribute(cudaDevAttrMultiProcessorCount, device);
     resident_of[{device, cuda_kernel, shared_bytes}] = blocks;
     return blocks;
 }
 
 index_t most_resident_blocks(int threads) {
     const int device = current_device();
-    const index_t per_unit = device_limit(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
-    return per_unit * device_limit(cudaDevAttrMultiProcessorCount, device);
+    const index_t per_unit =
+        device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device) / threads;
+    return per_unit * device_attribute(cudaDevAttrMultiProcessorCount, device);
 }
 
 }  // namespace convolume::gpu

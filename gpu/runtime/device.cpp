@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/device.hpp"
 
-#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "core/plan_cache.hpp"
@@ -26,12 +26,6 @@ constexpr const char* requirement =
 std::atomic<bool> has_started{false};
 // Process that has found a usable device. CUDA does not work in a process that it forks.
 std::atomic<pid_t> usable_in{0};
-
-int device_attribute(cudaDeviceAttr which, int device) {
-    int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "asking the device for its properties");
-    return value;
-}
 
 std::string version_text(int version) {
     return version > 0 ? message(version / 1000, ".", version % 1000 / 10) : std::string();
@@ -58,8 +52,32 @@ DeviceProperties read_properties(int device) {
 
 }  // namespace
 
-DeviceScope::DeviceScope(int device) {
-    check(cudaGetDevice(&previous_), "asking for the current device");
+int current_device() {
+    int device = 0;
+    check(cudaGetDevice(&device), "asking for the current device");
+    return device;
+}
+
+int device_attribute(cudaDeviceAttr which, int device) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), "asking a device for its properties");
+    return value;
+}
+
+void allow_shared_bytes(const void* cuda_kernel, index_t bytes, const char* what) {
+    static std::mutex mutex;
+    static std::map<std::pair<int, const void*>, index_t> allowed;  // by device
+    const int device = current_device();
+    const std::lock_guard lock(mutex);
+    index_t& most = allowed[{device, cuda_kernel}];
+    if (bytes <= most) return;
+    check(cudaFuncSetAttribute(cuda_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          what);
+    most = bytes;
+}
+
+DeviceScope::DeviceScope(int device) : previous_(current_device()) {
     check(cudaSetDevice(device), "choosing a device");
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 // CUDA devices: properties, and the choice of devices, memory and host threads for engines.
 
+#include <cuda_runtime_api.h>
+
 #include <string>
 #include <vector>
 
@@ -23,6 +25,16 @@ class DeviceScope {
   private:
     int previous_ = 0;
 };
+
+/// Returns the device that is current for the calling thread. Throws like check().
+int current_device();
+/// Returns an attribute of a device. Throws like check().
+int device_attribute(cudaDeviceAttr which, int device);
+
+/// Lets thread blocks of a CUDA kernel take `bytes` of shared memory on the current device. The
+/// limit of a CUDA kernel only grows, as others may have asked for more of the same one. Throws
+/// like check(), whose `what` it takes.
+void allow_shared_bytes(const void* cuda_kernel, index_t bytes, const char* what);
 
 /// Properties of a device that the cost model needs.
 struct DeviceProperties {

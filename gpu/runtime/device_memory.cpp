@@ -203,10 +203,7 @@ void prefetch_to_device(int device, char* data, index_t bytes, cudaStream_t stre
 
 bool SpreadMemory::is_possible(const std::vector<int>& devices) {
     return std::all_of(devices.begin(), devices.end(), [](int device) {
-        int concurrent = 0;
-        check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
-              "asking what a GPU can do");
-        return concurrent != 0;
+        return device_attribute(cudaDevAttrConcurrentManagedAccess, device) != 0;
     });
 }
 

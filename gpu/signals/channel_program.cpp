@@ -3,7 +3,6 @@
 // fit shared memory, or sums and cuFFT for others.
 
 #include <algorithm>
-#include <limits>
 
 #include "convolume/error.hpp"
 #include "gpu/backend.hpp"
@@ -12,7 +11,6 @@
 #include "gpu/runtime/cufft_library.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/runtime/transfers.hpp"
 #include "gpu/signals/channel_kernel.hpp"
@@ -115,13 +113,9 @@ class ChannelProgram : public DeviceChannelProgram {
 
     static void launch(const void* kernel, index_t blocks, int threads, index_t shared_bytes,
                        ChannelJob<Real>& job, cudaStream_t stream) {
-        if (blocks > std::numeric_limits<int>::max())
-            throw InvalidArgument(
-                message(blocks,
-                        " thread blocks of frames are more than a GPU can launch: divide the "
-                        "signal into blocks"));
         void* arguments[] = {&job};
-        check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
+        check(cudaLaunchKernel(kernel,
+                               dim3(grid_of(blocks, "frames", ": divide the signal into blocks")),
                                dim3(static_cast<unsigned>(threads)), arguments,
                                static_cast<std::size_t>(shared_bytes), stream),
               "dividing a signal into channels");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/signals/device_filters.hpp"
 
+#include <limits>
+
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/fault.hpp"
@@ -11,13 +13,17 @@ FilterRates filter_rates(const DeviceProperties& properties) {
     FilterRates rates;
     rates.processors = properties.processors;
     rates.memory_bytes_per_s = properties.memory_bytes_per_s * GpuFilterTimes{}.memory_share;
-    int shared = 0;
-    check(
-        cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, properties.number),
-        "asking a device for its limits");
+    const int most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, properties.number);
     // The CUDA kernels for segments need compute capability 8.
-    rates.shared_bytes = properties.compute_major >= 8 ? shared : 0;
+    rates.shared_bytes = properties.compute_major >= 8 ? most : 0;
     return rates;
+}
+
+unsigned grid_of(index_t blocks, const char* of, const char* cure) {
+    if (blocks > std::numeric_limits<int>::max())
+        throw InvalidArgument(
+            message(blocks, " thread blocks of ", of, " are more than a GPU can launch", cure));
+    return static_cast<unsigned>(blocks);
 }
 
 std::optional<FilterCost> estimate_device_filters(const FilterSpec& spec, index_t signals,

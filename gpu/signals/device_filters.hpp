@@ -107,6 +107,10 @@ void set_signal_and_result(const SignalView& signal, const FilterResult& result,
     job.end = result.range.end;
 }
 
+/// Returns a number of thread blocks, which compute `of`. Throws InvalidArgument, with `cure`, if
+/// they are more than a GPU can launch.
+unsigned grid_of(index_t blocks, const char* of, const char* cure = "");
+
 /// Copies host memory to the device; returns when this is done.
 void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream);
 

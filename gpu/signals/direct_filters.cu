@@ -8,7 +8,6 @@
 #include "convolume/cuda/detail/segment_device.cuh"
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
-#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/signals/device_filters.hpp"
 #include "gpu/signals/direct_kernel.hpp"
 
@@ -65,11 +64,8 @@ class SumsFilters : public DeviceFilters {
         if (spec_.window.kind == WindowPost::Kind::decimate)
             job.window_length = spec_.window.length;
         const index_t blocks = checked_multiply(signal.signals, job.thread_blocks_per_signal);
-        if (blocks > std::numeric_limits<int>::max())
-            throw InvalidArgument(
-                message(blocks, " thread blocks of results are more than a GPU can launch"));
         cuda_kernel(
-            job.storage.is_plain())<<<static_cast<unsigned>(blocks), Shape::threads,
+            job.storage.is_plain())<<<grid_of(blocks, "results"), Shape::threads,
                                       static_cast<std::size_t>(Shape::shared_bytes(taps_padded_)),
                                       stream>>>(job);
         check(cudaGetLastError(), "summing in time");

@@ -11,7 +11,6 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/runtime/shared_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/signals/device_filters.hpp"
 #include "gpu/signals/resample_kernel.hpp"
@@ -65,8 +64,8 @@ class DevicePhases : public DeviceResampling {
     DevicePhases(int device, const ResampleSpec& spec, const ConstImageView& taps)
         : device_(device), spec_(spec) {
         const DeviceScope scope(device);
-        shape_ = phase_shape(spec, sizeof(Sample), sizeof(Tap),
-                             std::min(shared_limit, static_cast<index_t>(most_shared(device))));
+        const index_t most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        shape_ = phase_shape(spec, sizeof(Sample), sizeof(Tap), std::min(shared_limit, most));
         const index_t cycle = spec.cycle(), per_phase = spec.taps_per_phase();
         if (cycle > std::numeric_limits<int>::max() / per_phase)
             throw InvalidArgument(message("the taps of ", cycle, " phases are too many for a GPU"));
@@ -95,9 +94,6 @@ class DevicePhases : public DeviceResampling {
         const index_t per_signal = ceil_div(count, shape_.block_results());
         const index_t blocks = checked_multiply(shape.signals, per_signal);
         if (blocks == 0) return;
-        if (blocks > std::numeric_limits<int>::max())
-            throw InvalidArgument(
-                message(blocks, " thread blocks of results are more than a GPU can launch"));
         PhaseJob<Sample, Tap> job;
         job.source = static_cast<const Sample*>(samples);
         job.taps = taps_.as<Tap>();
@@ -115,20 +111,13 @@ class DevicePhases : public DeviceResampling {
         job.signal = {spec_.options.extension, sample_of<Sample>(spec_.options.value),
                       shape.samples};
         const DeviceScope scope(device_);
-        kernel_of<Sample, Tap>(shape_)<<<static_cast<unsigned>(blocks), PhaseShape::threads,
+        kernel_of<Sample, Tap>(shape_)<<<grid_of(blocks, "results"), PhaseShape::threads,
                                          static_cast<std::size_t>(shape_.shared_bytes),
                                          static_cast<cudaStream_t>(stream)>>>(job);
         check(cudaGetLastError(), "resampling");
     }
 
   private:
-    static int most_shared(int device) {
-        int bytes = 0;
-        check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-              "asking a device for its limits");
-        return bytes;
-    }
-
     int device_;
     ResampleSpec spec_;
     PhaseShape shape_;

@@ -106,10 +106,7 @@ std::optional<SegmentLayout> segment_layout(const FilterSpec& spec,
 
 void launch_cuda_kernel(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape,
                         void** arguments, cudaStream_t stream) {
-    if (blocks > std::numeric_limits<int>::max())
-        throw InvalidArgument(
-            message(blocks, " thread blocks of segments are more than a GPU can launch"));
-    check(shape.launch(shape, cuda_kernel, static_cast<unsigned>(blocks), arguments, stream),
+    check(shape.launch(shape, cuda_kernel, grid_of(blocks, "segments"), arguments, stream),
           "filtering segments");
 }
 

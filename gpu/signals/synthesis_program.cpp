@@ -3,7 +3,6 @@
 // workspace, and a CUDA kernel computes the samples that depend on no others.
 
 #include <algorithm>
-#include <limits>
 
 #include "convolume/error.hpp"
 #include "gpu/backend.hpp"
@@ -105,15 +104,10 @@ class SynthesisProgram : public DeviceChannelProgram {
 
     template <class Job>
     static void launch(const void* kernel, index_t blocks, Job& job, cudaStream_t stream) {
-        if (blocks > std::numeric_limits<int>::max())
-            throw InvalidArgument(
-                message(blocks,
-                        " thread blocks of samples are more than a GPU can launch: divide the "
-                        "frames into blocks"));
         void* arguments[] = {&job};
-        check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
-                               dim3(static_cast<unsigned>(SynthesisPattern::threads)), arguments, 0,
-                               stream),
+        check(cudaLaunchKernel(
+                  kernel, dim3(grid_of(blocks, "samples", ": divide the frames into blocks")),
+                  dim3(static_cast<unsigned>(SynthesisPattern::threads)), arguments, 0, stream),
               "putting a signal together");
     }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gpu/runtime/check.hpp"
-#include "gpu/runtime/shared_memory.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/volumes/direct/direct_instances.cuh"
 #include "gpu/volumes/direct/direct_job.hpp"
 #include "gpu/volumes/direct/direct_kernel.hpp"

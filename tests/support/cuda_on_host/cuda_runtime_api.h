@@ -27,6 +27,7 @@ enum {
     cudaMemcpyHostToDevice,
     cudaMemcpyDeviceToHost
 };
+enum cudaDeviceAttr {};
 enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
 
 namespace cuda_on_host {
