@@ -133,6 +133,8 @@ class HostLoops {
                            const Near&... near) {
         if constexpr (std::is_same_v<Functor, HostRatio>) {
             return sum_of_ratios(begin, end, functor);
+        } else if constexpr (std::is_same_v<Functor, DataRatio<const float*>>) {
+            return sum_of_ratios(begin, end, HostRatio{functor, nullptr, 0}).first;
         } else if constexpr (std::is_same_v<Functor, WeightedHostRatio>) {
             return sum_of_ratios(begin, end, functor.ratio, functor.weight);
         } else if constexpr (std::is_same_v<std::invoke_result_t<Functor, index_t, Near...>,
