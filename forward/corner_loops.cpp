@@ -36,11 +36,12 @@ struct Corners {
             const auto from = std::floor(std::min(start + at * by, start + end * by));
             const auto least_voxel = static_cast<index_t>(from);
             base += least_voxel * strides[a];
+            // A box farther away than 32 bits tell has no voxel near, wherever it is.
             constexpr index_t most = 1 << 30;
             const auto least =
-                static_cast<std::int32_t>(std::max(box_begin[a] - least_voxel, -most));
+                static_cast<std::int32_t>(std::clamp(box_begin[a] - least_voxel, -most, most));
             const auto largest =
-                static_cast<std::int32_t>(std::min(box_end[a] - 1 - least_voxel, most));
+                static_cast<std::int32_t>(std::clamp(box_end[a] - 1 - least_voxel, -most, most));
             std::int32_t first[lanes];
             double upper[lanes];
 #pragma omp simd

@@ -32,7 +32,9 @@ class ViewSampling {
     /// Whether the grid has a part of row (z, y) of the object, if the map is a shift.
     bool meets_row(index_t z, index_t y) const {
         const auto is_within = [](index_t i, index_t extent) { return i >= 0 && i < extent; };
-        return is_within(z - shift_.z, grid_.z) && is_within(y - shift_.y, grid_.y);
+        const index_t in_z = z - shift_.z, in_y = y - shift_.y;
+        return is_within(in_z, grid_.z) && is_within(in_y, grid_.y) &&
+               row_in_object(in_z, in_y).count > 0;
     }
     const Shape3& grid() const { return grid_; }
 

@@ -97,9 +97,8 @@ class Executor {
 
     // Only executors that run problems with weights of pixels or several views have these.
     virtual void write_pixel_weights(const float*, index_t, index_t) { needs_whole_arrays(); }
-    virtual void fill_pixel_weights(float value, index_t first, index_t count) {
-        const std::vector<float> values(static_cast<std::size_t>(count), value);
-        write_pixel_weights(values.data(), first, count);
+    virtual void fill_pixel_weights(float /* value */, index_t /* first */, index_t /* count */) {
+        needs_whole_arrays();
     }
     virtual void divide_pixel_weights(float) { needs_whole_arrays(); }
     /// Replaces `count` pixels of the image from `first` on by factor · max(pixel − offset, 0).

@@ -82,6 +82,9 @@ void HostPassExecutor::write_image(const float* values, index_t first, index_t c
 void HostPassExecutor::write_pixel_weights(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, pixel_weights_.as<float>() + first);
 }
+void HostPassExecutor::fill_pixel_weights(float value, index_t first, index_t count) {
+    for_each(count, ConstantFill{pixel_weights_.as<float>() + first, value});
+}
 void HostPassExecutor::write_estimate(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, newest_.as<float>() + first);
 }

@@ -26,6 +26,7 @@ class HostPassExecutor final : public Executor {
     int threads() const override { return layout_.threads; }
     void write_image(const float* values, index_t first, index_t count) override;
     void write_pixel_weights(const float* values, index_t first, index_t count) override;
+    void fill_pixel_weights(float value, index_t first, index_t count) override;
     void divide_pixel_weights(float divisor) override;
     void scale_image(index_t first, index_t count, float factor, float offset) override;
     void write_estimate(const float* values, index_t first, index_t count) override;

@@ -150,7 +150,8 @@ PlaneJob<Real> plane_job(index_t length, const RowSource& source, const Complex<
         target.kept_begin_y + target.kept_y > length)
         throw InternalError(message(source.planes, " planes of ", source.loaded_y, " rows for ",
                                     target.planes, " of ", length));
-    const SpectrumPlanes<Real> in_shared_memory{nullptr, 0, 0, 0, source.planes};
+    const index_t planes = source.planes > 0 ? source.planes : 1;
+    const SpectrumPlanes<Real> in_shared_memory{nullptr, 0, 0, 0, planes};
     PlaneJob<Real> job;
     job.loads = forward_job(length, false, source, in_shared_memory);
     job.stores = inverse_job(length, false, in_shared_memory, target, scale);

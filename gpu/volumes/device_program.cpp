@@ -29,6 +29,8 @@ class BlockProgram : public DeviceProgram {
           geometry_(choose_geometry(spec, *workspace_)) {
         spec_.taps = {};
         spec_.workspace.reset();
+        if (geometry_.fuses_planes && spec.gather[0] != identity_indices(spec.source.z))
+            throw InternalError("planes that are apart, but not those of the image");
         const DeviceScope scope(device_);
         transform_ = make_block_transform(spec.block, geometry_, device_);
         workspace_grown_ = workspace_->grow(workspace_bytes(geometry_));
@@ -54,10 +56,10 @@ class BlockProgram : public DeviceProgram {
                                            : bytes_of(spec_.block.kept(), spec_.block.target_type);
         with_workspace(stream, [&](const BlockMemory& memory) {
             if (run_taps_) prepare(run_taps_->taps_of(kernel), memory, stream);
-            if (joins_images()) {
+            if (geometry_.fuses_planes && !fold_) {  // the planes of all images at once
                 const index_t planes = checked_multiply(images, spec_.source.z);
                 convolve_planes(images_->source_at(input, 0, planes),
-                                images_->target_of(output, {0, planes}), 0, stream);
+                                images_->target_of(output, {0, planes}), stream);
                 return;
             }
             for (index_t i = 0; i < images; ++i)
@@ -85,18 +87,6 @@ class BlockProgram : public DeviceProgram {
         });
     }
 
-    // Whether the planes of several images are convolved as those of one: every plane of the result
-    // is made from the same plane of the image.
-    bool joins_images() const {
-        const std::vector<index_t>& planes = spec_.gather[0];
-        if (!geometry_.fuses_planes || fold_ ||
-            static_cast<index_t>(planes.size()) != spec_.source.z)
-            return false;
-        for (std::size_t i = 0; i < planes.size(); ++i)
-            if (planes[i] != static_cast<index_t>(i)) return false;
-        return true;
-    }
-
     void prepare(const DeviceTaps& taps, const BlockMemory& memory, cudaStream_t stream) const {
         if (geometry_.fuses_planes)
             transform_plane_kernel(geometry_.rows, row_source(taps, spec_.block.grid()),
@@ -111,22 +101,11 @@ class BlockProgram : public DeviceProgram {
         // The ring has a slot for each plane of the result.
         const RowTarget target =
             images_->target_of(fold_ ? extended_.data() : output, {0, spec_.block.axes[0].kept});
-        const auto for_each_load = [&](const auto& load, const auto& clear) {
-            images_->for_each_load(input, {0, spec_.source.z}, {0, slots}, geometry_.ring, load,
-                                   clear);
-        };
         if (geometry_.fuses_planes) {
-            for_each_load(
-                [&](const RowSource& source, index_t first_slot) {
-                    convolve_planes(source, target, first_slot, stream);
-                },
-                [&](index_t first_slot, index_t count) {
-                    RowSource zeros = images_->source_at(input, 0, count);
-                    zeros.loaded_y = 0;
-                    convolve_planes(zeros, target, first_slot, stream);
-                });
+            convolve_planes(images_->source_at(input, 0, slots), target, stream);
         } else {
-            for_each_load(
+            images_->for_each_load(
+                input, {0, spec_.source.z}, {0, slots}, geometry_.ring,
                 [&](const RowSource& source, index_t first_slot) {
                     transform_->load(source, first_slot, memory, stream);
                 },
@@ -139,11 +118,10 @@ class BlockProgram : public DeviceProgram {
         if (fold_) fold_->fold(extended_.data(), output, {0, spec_.folded.z}, stream);
     }
 
-    // Convolves planes of `source` in one pass, from plane `first` of the result on.
-    void convolve_planes(const RowSource& source, RowTarget target, index_t first,
+    // Convolves planes in one pass. Every plane of the result is made from the same one of the
+    // source.
+    void convolve_planes(const RowSource& source, const RowTarget& target,
                          cudaStream_t stream) const {
-        target.pixels = target.pixels.from_plane(first);
-        target.planes = source.planes;
         const index_t length = geometry_.rows;
         gpu::convolve_planes(length, source, kernel_.as<std::complex<float>>(), target,
                              1 / static_cast<double>(length * length), stream);
@@ -181,7 +159,7 @@ class BlockProgram : public DeviceProgram {
             prepare(source, memory, stream);
             if (geometry_.fuses_planes) {
                 const RowSource none = images_->source_at(nullptr, 0, 0);
-                convolve_planes(none, images_->target_of(nullptr, {0, 0}), 0, stream);
+                convolve_planes(none, images_->target_of(nullptr, {0, 0}), stream);
                 return;
             }
             // Runs the pass once on arbitrary data.

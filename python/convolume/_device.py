@@ -37,7 +37,7 @@ def known(array: Any, what: str) -> Any:
     """Returns an array in a GPU's memory as one of CuPy or PyTorch that shares its memory."""
     library = library_of(array)
     if library == "torch":
-        return array.detach()
+        return array.detach().resolve_conj().resolve_neg()
     if library == "cupy":
         return array
     for name in ("cupy", "torch"):

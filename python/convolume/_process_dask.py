@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _core
 from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
-from ._errors import InvalidArgument, Unavailable, optional_module
+from ._errors import InvalidArgument, Unavailable, messages_name_flags, optional_module
 from ._run import gpu_devices
 
 _WINDOW = 4
@@ -52,19 +52,21 @@ class JobPlugin:
     def __init__(self, job: Job, run: Mapping[str, Any]) -> None:
         self.name = f"convolume-{job.hash}"
         self.job, self.run = job, dict(run)
+        self.named_flags = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return job_plugin, (self.job, self.run)
 
     def setup(self, worker: Any) -> None:
         del worker
+        self.named_flags = messages_name_flags()  # a scheduler in this process has a wording of its own
         _core.name_options_as_command(self.job.names_flags)
         _jobs[self.job.hash] = self.job, self.run
         _workers.pop(self.job.hash, None)
 
     def teardown(self, worker: Any) -> None:
         del worker
-        _core.name_options_as_command(False)
+        _core.name_options_as_command(self.named_flags)
         _jobs.pop(self.job.hash, None)
         _workers.pop(self.job.hash, None)
 

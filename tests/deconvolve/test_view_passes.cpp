@@ -75,6 +75,7 @@ TEST_CASE("views by passes in host memory agree with those over whole arrays", "
     const std::vector<std::vector<VoxelMap>> all_maps{
         {{}, {}},
         {{}, moved({2, -3, 5}), {}},
+        {{}, moved({0, 0, 60})},  // the last one lies beside the object
         {turned(0.3, 0), {}},
         {moved({0, 4, 0}), turned(0.3, 0), turned(0.2, 0.3)},
         {turned(0.2, 0.3)},

@@ -88,6 +88,22 @@ TEST_CASE("turns of planes are sampled as voxel by voxel", "[forward]") {
         }
 }
 
+TEST_CASE("an object far beside a turned grid gives and gets nothing", "[forward]") {
+    const Shape3 shape{9, 10, 11};
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    for (const int axis : {0, 1, 2})
+        for (const double away : {3e9, -3e9, 1e14, -1e14}) {  // the first two are 2^31 to 2^32
+            VoxelMap map = turned_around(axis, 0.5);
+            map.offset[static_cast<std::size_t>((axis + 1) % 3)] += away;
+            const ViewSampling sampling(shape, shape, map);
+            std::vector<float> object(count, 1.0F), grid(count, 2.0F);
+            sampling.sample(object.data(), grid.data(), 1);
+            CHECK(grid == std::vector<float>(count, 0.0F));
+            sampling.add_back(object.data(), grid.data(), 1);
+            CHECK(grid == std::vector<float>(count, 0.0F));
+        }
+}
+
 TEST_CASE("the adjoint of turned planes does not depend on threads", "[forward]") {
     Random random(test_seed("adjoint of turned planes"));
     for (const int axis : {0, 1, 2}) {

@@ -166,12 +166,14 @@ TEST_CASE("device convolver: images that follow one another are convolved as eac
     Random random(test_seed("several images"));
     for (const Shape3& shape : {Shape3{1, 30, 31}, Shape3{2, 30, 31}, Shape3{3, 20, 22}})
         for (const bool is_double : {false, true}) {
+            const Mode mode = shape.z == 2 ? Mode::full : Mode::same;
             const index_t images = 5, depth = shape.z == 3 ? 2 : 1;
             const Volume all = to_volume(random.array({images * shape.z, shape.y, shape.x}, false),
                                          PixelType::float32);
             const Volume kernel = to_volume(random.array({depth, 4, 5}, false), PixelType::float32);
             Options options;
             options.boundary.kind = BoundaryKind::reflect;
+            options.mode = mode;
             if (is_double) options.precision = Precision::float64;
             for (const bool kernel_on_device : {false, true}) {
                 DeviceOptions device;
@@ -180,7 +182,9 @@ TEST_CASE("device convolver: images that follow one another are convolved as eac
                 if (kernel_on_device) given.data = nullptr;
                 const DeviceConvolver convolver(shape, given, options, device);
                 const gpu::DeviceMemory input = on_device(all), taps = on_device(kernel);
-                Volume results({images * shape.z, shape.y, shape.x}, convolver.output_type());
+                Shape3 of_results = convolver.output_shape();
+                of_results.z *= images;
+                Volume results(of_results, convolver.output_type());
                 poison(results.view());
                 const gpu::DeviceMemory together = on_device(results), apart = on_device(results);
                 const gpu::CudaStream stream;

@@ -142,6 +142,13 @@ void check_planes(std::index_sequence<I...>) {
 
 }  // namespace
 
+TEST_CASE("a pass over no planes has a job, which makes tables") {
+    RowSource source;
+    RowTarget target;
+    source.planes = target.planes = 0;
+    CHECK(plane_job<float>(32, source, nullptr, target, 1).loads.planes == 0);
+}
+
 TEST_CASE("planes convolved in one pass agree with direct sums") {
     check_planes(std::make_index_sequence<std::size(measured_planes)>());
 }
