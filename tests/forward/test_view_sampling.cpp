@@ -89,7 +89,7 @@ TEST_CASE("turns of planes are sampled as voxel by voxel", "[forward]") {
 }
 
 TEST_CASE("an object far beside a turned grid gives and gets nothing", "[forward]") {
-    const Shape3 shape{9, 10, 11};
+    const Shape3 shape{18, 17, 19};  // planes along an axis of at least 16 voxels
     const auto count = static_cast<std::size_t>(element_count(shape));
     for (const int axis : {0, 1, 2})
         for (const double away : {3e9, -3e9, 1e14, -1e14}) {  // the first two are 2^31 to 2^32
