@@ -236,7 +236,8 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
         axes[static_cast<std::size_t>(a)] = device_axis(problem, a, devices[0]);
     const BlockAxis z = block_axis(axes[0].window);
     spec.block.planes_are_apart = devices.size() == 1 && z.kernel == 1 && z.kept_begin == 0 &&
-                                  z.kept == z.loaded && axes[0].kernel_shift == 0;
+                                  z.kept == z.loaded && axes[0].kernel_shift == 0 &&
+                                  axes[0].gather == identity_indices(resolved.input_shape.z);
     if (spec.block.planes_are_apart && !problem.complex_data &&
         options.precision == Precision::float32)
         choose_plane_grid(devices[0], axes[1], axes[2]);

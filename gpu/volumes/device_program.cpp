@@ -29,8 +29,6 @@ class BlockProgram : public DeviceProgram {
           geometry_(choose_geometry(spec, *workspace_)) {
         spec_.taps = {};
         spec_.workspace.reset();
-        if (geometry_.fuses_planes && spec.gather[0] != identity_indices(spec.source.z))
-            throw InternalError("planes that are apart, but not those of the image");
         const DeviceScope scope(device_);
         transform_ = make_block_transform(spec.block, geometry_, device_);
         workspace_grown_ = workspace_->grow(workspace_bytes(geometry_));
