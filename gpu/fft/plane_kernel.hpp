@@ -32,7 +32,6 @@ inline constexpr PlaneChoice measured_planes[] = {
     {64, 9, 2, 4, 8, 8, true, 3},     //
     {96, 7, 1, 6, 12, 8, true, 2},    //
     {128, 9, 1, 8, 8, 8, false, 2},   //
-    {192, 13, 1, 12, 12, 16, false, 1},
 };
 
 /// Returns the plan of a transform by threads of one warp: of one radix stage by one thread, else

@@ -134,7 +134,7 @@ TEST_CASE("device convolver: small planes are convolved in one pass", "[gpu]") {
     // An image for each length of the pass; rows of an odd number of pixels, and of an even one.
     for (const Shape3& image :
          {Shape3{7, 26, 25}, Shape3{5, 42, 40}, Shape3{5, 40, 47}, Shape3{3, 91, 90},
-          Shape3{3, 123, 122}, Shape3{2, 180, 186}, Shape3{5, 32, 32}, Shape3{1, 128, 128}})
+          Shape3{3, 123, 122}, Shape3{5, 32, 32}, Shape3{1, 128, 128}})
         for (const BoundaryKind boundary :
              {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap})
             for (const Mode mode : {Mode::same, Mode::full, Mode::valid}) {
