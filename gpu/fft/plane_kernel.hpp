@@ -122,7 +122,7 @@ struct PlaneJob {
     RowJob<Real> loads, stores;
     int rows = 1;  ///< rows of a plane in shared memory
     const Complex<Real>* kernel = nullptr;
-    /// Where the spectrum of the only plane, a kernel, is stored; null: planes are convolved.
+    /// Place for the spectrum of a kernel, the only plane then; null: planes are convolved.
     Complex<Real>* spectrum = nullptr;
     const Complex<Real>* column_twiddles = nullptr;
     int loaded_y = 1, kept_begin_y = 0, kept_y = 1;
