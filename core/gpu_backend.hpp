@@ -41,6 +41,8 @@ struct DeviceProgramSpec {
     int device = 0;
     /// Block to convolve. Its source and target types are the types of the images.
     Block block;
+    /// Storage of the image and of the result. If not plain, the block's type of it is uint16.
+    SampleStorage source_storage = SampleStorage::plain, target_storage = SampleStorage::plain;
     ConstImageView taps;  ///< kernel, as in Engine::prepare; may be freed after the call
     std::optional<RunKernel> run_kernel;         ///< if given, `taps` has a shape but no data
     Index3 kernel_shift{};                       ///< tap i is at grid position (i - shift) mod grid

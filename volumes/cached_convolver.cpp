@@ -41,15 +41,16 @@ struct DeviceConvolverKey {
     std::vector<index_t> input_planes, output_planes;
     PixelType image_type;
     std::optional<PixelType> output_type;
+    SampleStorage image_storage, output_storage;
     bool keep_kernel_spectrum, kernel_on_device;
     std::optional<index_t> max_gpu_bytes;
 
     std::size_t hash() const { return hash_of(kernel, image); }
     auto fields() const {
-        return std::tuple_cat(
-            std::tie(image, kernel, device, devices, input_planes, output_planes, image_type,
-                     output_type, keep_kernel_spectrum, kernel_on_device, max_gpu_bytes),
-            fields_of(options));
+        return std::tuple_cat(std::tie(image, kernel, device, devices, input_planes, output_planes,
+                                       image_type, output_type, image_storage, output_storage,
+                                       keep_kernel_spectrum, kernel_on_device, max_gpu_bytes),
+                              fields_of(options));
     }
 };
 
@@ -106,6 +107,8 @@ std::shared_ptr<const DeviceConvolver> cached_device_convolver(const Shape3& ima
                                  device.output_planes,
                                  device.image_type,
                                  device.output_type,
+                                 device.image_storage,
+                                 device.output_storage,
                                  device.keep_kernel_spectrum,
                                  device.kernel_on_device,
                                  device.max_gpu_bytes};

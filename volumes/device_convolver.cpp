@@ -139,6 +139,31 @@ std::vector<DeviceSlab> slabs_of(const ResolvedProblem& resolved, const std::vec
     return slabs;
 }
 
+// Throws InvalidArgument for floats of 16 bits that are not offered.
+void check_storage(const DeviceOptions& device, const ResolvedProblem& resolved,
+                   PixelType output_type) {
+    const auto check = [&](SampleStorage storage, PixelType type, const char* what) {
+        if (storage == SampleStorage::plain) return;
+        if (storage == SampleStorage::int16 || type != PixelType::float32)
+            throw InvalidArgument(message(what, " of ", to_string(type), " in the storage ",
+                                          to_string(storage),
+                                          ": those of float32 are stored as float16 or bfloat16"));
+        if (device.devices.size() > 1)
+            throw InvalidArgument(message(what, " in the storage ", to_string(storage),
+                                          " on several GPUs: convert them to float32 first"));
+    };
+    check(device.image_storage, device.image_type, "images");
+    check(device.output_storage, output_type, "results");
+    if (device.output_storage != SampleStorage::plain && resolved.folds)
+        throw InvalidArgument(message(
+            "an adjoint with a boundary that continues the image has no results in the storage ",
+            to_string(device.output_storage), ": take float32"));
+}
+
+PixelType element_type_of(PixelType type, SampleStorage storage) {
+    return storage == SampleStorage::plain ? type : element_type(storage);
+}
+
 std::vector<ProgramSlab> ranges_of(const std::vector<DeviceSlab>& slabs) {
     std::vector<ProgramSlab> ranges;
     for (const DeviceSlab& slab : slabs)
@@ -223,14 +248,18 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     impl_->output_type = device.output_type.value_or(natural);
     check_result_type(problem.complex_data, impl_->output_type);
+    check_storage(device, resolved, impl_->output_type);
 
     DeviceProgramSpec spec;
     spec.device = devices[0];
     spec.block.precision = options.precision;
     spec.block.complex_data = problem.complex_data;
     spec.block.complex_kernel = problem.complex_kernel;
-    spec.block.source_type = device.image_type;
-    spec.block.target_type = resolved.folds ? natural : impl_->output_type;
+    spec.source_storage = device.image_storage;
+    spec.target_storage = device.output_storage;
+    spec.block.source_type = element_type_of(device.image_type, device.image_storage);
+    spec.block.target_type =
+        resolved.folds ? natural : element_type_of(impl_->output_type, device.output_storage);
     std::array<DeviceAxis, 3> axes;
     for (int a = 0; a < 3; ++a)
         axes[static_cast<std::size_t>(a)] = device_axis(problem, a, devices[0]);

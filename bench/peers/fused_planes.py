@@ -8,7 +8,7 @@ tables.py reads.
 
 A plane of SIZE × SIZE pixels is convolved with a kernel of 2 SIZE × 2 SIZE, zero outside, by transforms of 2 SIZE. One
 kernel serves all planes, or each channel has its own. Kernels are transformed before. Inputs of 16 bits are the float32
-ones, rounded; Convolver computes in float32, and PyTorch converts for it.
+ones, rounded.
 """
 
 import argparse
@@ -60,12 +60,10 @@ def prepare_convolume(planes, dtype):
     if not planes.shared:
         raise NoSuchCaseError("Convolver has one kernel for all planes")
     images = planes.images.to(dtype).reshape(-1, planes.size, planes.size)
-    plan = convolume.Convolver(tuple(images.shape), planes.kernels[0].cpu().numpy() if dtype == torch.float32
-                               else planes.kernels[0].to(dtype).float().cpu().numpy(), precision="float32")
-    results = torch.empty_like(images, dtype=torch.float32)
-    if dtype == torch.float32:
-        return lambda: plan(images, results)
-    return lambda: plan(images.float(), results).to(dtype)
+    plan = convolume.Convolver(tuple(images.shape), planes.kernels[0].to(dtype).float().cpu().numpy(),
+                               precision="float32")
+    results = torch.empty_like(images)
+    return lambda: plan(images, results)
 
 
 def prepare_fused(planes, dtype):
@@ -121,8 +119,7 @@ def compare(batch, channels, size, shared, rounds):
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         short = str(dtype).removeprefix("torch.")
         for name, prepare in WAYS:
-            way = {"way": f"{name}, {short}", "note": "converted from and to it" if name == "convolume" and
-                   dtype != torch.float32 else ""}
+            way = {"way": f"{name}, {short}", "note": ""}
             try:
                 run = prepare(planes, dtype)
                 way["error"] = planes.error_of(run(), dtype)

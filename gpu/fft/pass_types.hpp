@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "convolume/image_view.hpp"
+#include "convolume/sample_storage.hpp"
 #include "convolume/shape.hpp"
 #include "core/pair_axis.hpp"
 
@@ -72,6 +73,8 @@ struct PixelRows {
     PixelType type = PixelType::float32;
     index_t plane_stride = 0;
     index_t row_stride = 0;  ///< stride of rows; elements of a row follow each other
+    /// Not plain if pixels are floats of 16 bits. `type` is then that of their bits, uint16.
+    SampleStorage storage = SampleStorage::plain;
 
     PixelRows from_plane(index_t plane) const {
         PixelRows rows = *this;

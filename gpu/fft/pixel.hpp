@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/complex.hpp"
+#include "convolume/cuda/detail/stored_samples.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
@@ -46,9 +47,29 @@ inline constexpr bool is_complex_pixel = false;
 template <class Real>
 inline constexpr bool is_complex_pixel<Complex<Real>> = true;
 
-/// Call f(T{}) for real types only, or for complex types only.
+/// A pixel that is a float of 16 bits.
+template <SampleStorage storage_>
+struct ShortPixel {
+    static constexpr SampleStorage storage = storage_;
+    SampleWord word;
+};
+template <class T>
+inline constexpr bool is_short_pixel = false;
+template <SampleStorage storage>
+inline constexpr bool is_short_pixel<ShortPixel<storage>> = true;
+
+/// Calls f(T{}) for floats of 16 bits.
 template <class F>
-CONVOLUME_DEVICE void with_real_pixel(PixelType type, const F& f) {
+CONVOLUME_DEVICE void with_short_pixel(SampleStorage storage, const F& f) {
+    if (storage == SampleStorage::float16)
+        f(ShortPixel<SampleStorage::float16>{});
+    else
+        f(ShortPixel<SampleStorage::bfloat16>{});
+}
+/// Call f(T{}) for real types only, in any storage, or for complex types only.
+template <class F>
+CONVOLUME_DEVICE void with_real_pixel(PixelType type, SampleStorage storage, const F& f) {
+    if (storage != SampleStorage::plain) return with_short_pixel(storage, f);
     with_pixel(type, [&](auto tag) {
         if constexpr (!is_complex_pixel<decltype(tag)>) f(tag);
     });
@@ -101,6 +122,11 @@ CONVOLUME_DEVICE Complex<Real> load_sample(S sample, const LoadRule<Real>& rule)
     }
 }
 
+template <class Real, SampleStorage storage>
+CONVOLUME_DEVICE Complex<Real> load_sample(ShortPixel<storage> sample, const LoadRule<Real>& rule) {
+    return load_sample<Real>(WordDecoder<storage>{}(sample.word), rule);
+}
+
 // Limits of S are variables because device code cannot call the functions of numeric_limits.
 template <class S>
 inline constexpr S lowest_value = std::numeric_limits<S>::min();
@@ -137,30 +163,41 @@ CONVOLUME_DEVICE S store_sample(Complex<Real> value, ClampTally& tally) {
         return {static_cast<RealPart>(value.re), static_cast<RealPart>(value.im)};
     } else if constexpr (std::is_integral_v<S>) {
         return to_integer<S>(value.re, tally);
+    } else if constexpr (is_short_pixel<S>) {
+        return {WordEncoder<S::storage>(1.0F)(static_cast<float>(value.re))};
     } else {
         return static_cast<S>(value.re);
     }
 }
 
-/// Returns element `index` of an array of pixels of `type`.
+/// Returns element `index` of an array of pixels of `type`, or of floats of 16 bits.
 template <class Real>
 CONVOLUME_DEVICE Complex<Real> load_pixel(const void* data, PixelType type, index_t index,
-                                          const LoadRule<Real>& rule) {
+                                          const LoadRule<Real>& rule,
+                                          SampleStorage storage = SampleStorage::plain) {
     Complex<Real> value{};
-    with_pixel(type, [&](auto tag) {
+    const auto load = [&](auto tag) {
         value = load_sample<Real>(static_cast<const decltype(tag)*>(data)[index], rule);
-    });
+    };
+    if (storage == SampleStorage::plain)
+        with_pixel(type, load);
+    else
+        with_short_pixel(storage, load);
     return value;
 }
 
-/// Stores `value`, to which nothing is added, as element `index` of an array of pixels of `type`.
+/// Stores `value`, to which nothing is added, as element `index` of such an array.
 template <class Real>
 CONVOLUME_DEVICE void store_pixel(void* data, PixelType type, index_t index, Complex<Real> value,
-                                  ClampTally& tally) {
-    with_pixel(type, [&](auto tag) {
+                                  ClampTally& tally, SampleStorage storage = SampleStorage::plain) {
+    const auto store = [&](auto tag) {
         using S = decltype(tag);
         static_cast<S*>(data)[index] = store_sample<S>(value, tally);
-    });
+    };
+    if (storage == SampleStorage::plain)
+        with_pixel(type, store);
+    else
+        with_short_pixel(storage, store);
 }
 
 }  // namespace convolume::gpu

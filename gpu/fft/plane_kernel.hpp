@@ -176,6 +176,44 @@ struct SharingContext : Context {
     }
 };
 
+/// As load_row() and store_row(), for rows of pairs of floats of 16 bits.
+template <class Fft, class Real, class Context>
+CONVOLUME_DEVICE void load_short_pairs(const Context& context, const RowJob<Real>& job,
+                                       const ThreadRow<Real>& row, bool is_inside,
+                                       typename Fft::ThreadSamples& v) {
+    const index_t offset = is_inside ? pixel_row_offset(job, row) : offset_of_zeros;
+    const bool is_zero = offset == offset_of_zeros;
+    const int loaded = is_zero ? 0 : static_cast<int>(job.loaded_x / 2);
+    const auto* const pairs =
+        static_cast<const std::uint32_t*>(job.pixels.data) + (is_zero ? 0 : offset / 2);
+    with_short_pixel(job.pixels.storage, [&](auto pixel) {
+        const WordDecoder<decltype(pixel)::storage> decode;
+        Fft::template for_each<Fft::plan.last()>(row.thread, [&](int sample, int position) {
+            const std::uint32_t pair = position < loaded ? context.load(pairs + position) : 0;
+            v[sample] = {decode(static_cast<SampleWord>(pair)),
+                         decode(static_cast<SampleWord>(pair >> 16))};
+        });
+    });
+}
+template <class Fft, class Real>
+CONVOLUME_DEVICE void store_short_pairs(const RowJob<Real>& job, const ThreadRow<Real>& row,
+                                        bool is_inside, const typename Fft::ThreadSamples& v) {
+    if (!is_inside) return;
+    const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
+    auto* const pairs = static_cast<std::uint32_t*>(job.pixels.data) + offset / 2;
+    const int begin = static_cast<int>(job.kept_begin_x / 2);
+    const int kept = static_cast<int>(job.kept_x / 2);
+    with_short_pixel(job.pixels.storage, [&](auto pixel) {
+        WordEncoder<decltype(pixel)::storage> encode(1.0F);
+        Fft::template for_each<Fft::plan.last()>(row.thread, [&](int sample, int position) {
+            const int at = position - begin;
+            const Complex<Real> value{job.scale * v[sample].re + job.add.re,
+                                      job.add.im - job.scale * v[sample].im};
+            if (at >= 0 && at < kept) pairs[at] = encode(value);
+        });
+    });
+}
+
 /// The body of the CUDA kernel for planes. Each thread block takes groups of planes, one after
 /// another.
 template <class Shape, class Context>
@@ -248,8 +286,11 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
         context.sync();
         for_each_row(job.loads, [&](const ThreadRow<Real>& row, bool is_inside) {
             typename RowFft::ThreadSamples v;
-            load_row<RowFft, Shape::pairs, RowFft::plan.last()>(row_context, job.loads, false, row,
-                                                                is_inside, pair_twiddles, v);
+            if (job.loads.loads_short_pairs)
+                load_short_pairs<RowFft>(row_context, job.loads, row, is_inside, v);
+            else
+                load_row<RowFft, Shape::pairs, RowFft::plan.last()>(
+                    row_context, job.loads, false, row, is_inside, pair_twiddles, v);
             RowFft::back(WholeExchange<Real, RowContext>{row_context, row.shared}, row.thread, v,
                          row_twiddles);
             row_context.sync();
@@ -314,8 +355,11 @@ CONVOLUME_DEVICE void plane_pass(const Context& context,
                                 });
             RowFft::forward(WholeExchange<Real, RowContext>{row_context, row.shared}, row.thread, v,
                             row_twiddles);
-            store_row<RowFft, Shape::pairs>(row_context, job.stores, true, row, is_inside,
-                                            pair_twiddles, v);
+            if (job.stores.stores_short_pairs)
+                store_short_pairs<RowFft>(job.stores, row, is_inside, v);
+            else
+                store_row<RowFft, Shape::pairs>(row_context, job.stores, true, row, is_inside,
+                                                pair_twiddles, v);
         });
     }
 }

@@ -23,6 +23,8 @@ struct RowJob {
     bool complex_rows = false;
     /// Whether samples move between memory and registers, without shared memory.
     bool loads_directly = false, stores_directly = false;
+    /// Whether floats of 16 bits can move in pairs likewise. Only passes over planes do that.
+    bool loads_short_pairs = false, stores_short_pairs = false;
     index_t planes = 1, rows = 1;  ///< numbers of planes, and of rows of a plane
     PixelRows pixels;
     // Members of forward transforms.
@@ -42,16 +44,24 @@ struct RowJob {
     const Complex<Real>* twiddles = nullptr;
 };
 
+inline bool is_aligned(const PixelRows& pixels, std::size_t size) {
+    return reinterpret_cast<std::uintptr_t>(pixels.data) % size == 0;
+}
+/// Whether all rows begin with a pair of pixels that is aligned.
+inline bool has_aligned_pairs(const PixelRows& pixels) {
+    return pixels.row_stride % 2 == 0 && pixels.plane_stride % 2 == 0 &&
+           is_aligned(pixels, 2 * size_of(pixels.type));
+}
+
 /// Whether rows of pixels can be read and written as the complex samples of the CUDA kernel.
 template <class Real>
 bool has_sample_layout(const PixelRows& pixels, bool complex_rows) {
-    if (complex_rows) {
-        if (pixels.type != pixel_type_of_v<std::complex<Real>>) return false;
-    } else if (pixels.type != pixel_type_of_v<Real> || pixels.row_stride % 2 != 0 ||
-               pixels.plane_stride % 2 != 0) {
-        return false;
-    }
-    return reinterpret_cast<std::uintptr_t>(pixels.data) % sizeof(std::complex<Real>) == 0;
+    if (!complex_rows) return pixels.type == pixel_type_of_v<Real> && has_aligned_pairs(pixels);
+    return pixels.type == pixel_type_of_v<std::complex<Real>> &&
+           is_aligned(pixels, sizeof(std::complex<Real>));
+}
+inline bool has_short_pairs(const PixelRows& pixels, bool complex_rows) {
+    return pixels.storage != SampleStorage::plain && !complex_rows && has_aligned_pairs(pixels);
 }
 
 template <class Real>
@@ -85,9 +95,10 @@ RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& sou
     job.gather_y = source.gather_y;
     job.gather_x = source.gather_x;
     job.rule = {static_cast<Real>(source.subtract), source.nonfinite_to_zero};
-    job.loads_directly = has_sample_layout<Real>(source.pixels, complex_rows) &&
-                         source.gather_x == nullptr && source.subtract == 0 &&
-                         !source.nonfinite_to_zero && (complex_rows || job.loaded_x % 2 == 0);
+    const bool as_they_are = source.gather_x == nullptr && source.subtract == 0 &&
+                             !source.nonfinite_to_zero && (complex_rows || job.loaded_x % 2 == 0);
+    job.loads_directly = has_sample_layout<Real>(source.pixels, complex_rows) && as_they_are;
+    job.loads_short_pairs = has_short_pairs(source.pixels, complex_rows) && as_they_are;
     job.stores_directly = complex_rows;
     return job;
 }
@@ -114,9 +125,9 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
     job.scale = static_cast<Real>(scale);
     job.clamped = target.clamped;
     job.loads_directly = complex_rows;
-    job.stores_directly =
-        has_sample_layout<Real>(target.pixels, complex_rows) &&
-        (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
+    const bool in_pairs = complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0);
+    job.stores_directly = has_sample_layout<Real>(target.pixels, complex_rows) && in_pairs;
+    job.stores_short_pairs = has_short_pairs(target.pixels, complex_rows) && in_pairs;
     return job;
 }
 
@@ -179,7 +190,7 @@ CONVOLUME_DEVICE int load_pixel_pairs(const Context& context, const RowJob<Real>
                                       const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
     int loaded_so_far = 0;
-    with_real_pixel(job.pixels.type, [&](auto tag) {
+    with_real_pixel(job.pixels.type, job.pixels.storage, [&](auto tag) {
         using S = decltype(tag);
         constexpr int count = pairs_at_a_time<S>;
         const int batch = count * row.threads;
@@ -203,6 +214,15 @@ CONVOLUME_DEVICE int load_pixel_pairs(const Context& context, const RowJob<Real>
     return 2 * loaded_so_far;
 }
 
+/// Reads a pixel that no thread writes while the CUDA kernel runs.
+template <class Context, class S>
+CONVOLUME_DEVICE S load_element(const Context& context, const S* pixel) {
+    if constexpr (is_short_pixel<S>)
+        return {context.load(&pixel->word)};
+    else
+        return context.load(pixel);
+}
+
 /// Loads real pixels from sample `done` of the row on, and zeros up to its end.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
@@ -212,6 +232,7 @@ CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job
     constexpr int batch = pixel_batch / 2;
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
+    const SampleStorage storage = job.pixels.storage;
     const std::int32_t* const gather = job.gather_x;
     const int reals_per_sample =
         job.complex_rows ? 2 : 1;  // number of reals in a sample in shared memory
@@ -232,14 +253,14 @@ CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job
             for (int i = 0; i < batch; ++i)
                 if (elements[i] >= 0) elements[i] = context.load(gather + elements[i]);
         }
-        with_real_pixel(type, [&](auto tag) {
+        with_real_pixel(type, storage, [&](auto tag) {
             using S = decltype(tag);
             S values[batch];
             CONVOLUME_UNROLL
             for (int i = 0; i < batch; ++i) {
                 values[i] = S{};
                 if (elements[i] >= 0)
-                    values[i] = context.load(static_cast<const S*>(pixels) + elements[i]);
+                    values[i] = load_element(context, static_cast<const S*>(pixels) + elements[i]);
             }
             CONVOLUME_UNROLL
             for (int i = 0; i < batch; ++i) {
@@ -304,6 +325,7 @@ CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& jo
                                   const ThreadRow<Real>& row, index_t offset, ClampTally& tally) {
     const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
     const PixelType type = job.pixels.type;
+    const SampleStorage storage = job.pixels.storage;
     const Real add = job.add.re, scale = job.scale;
     void* const data = job.pixels.data;
     const Real* const reals = reinterpret_cast<const Real*>(row.shared) + begin;
@@ -317,7 +339,7 @@ CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& jo
             const Real value = (begin + x) % 2 == 0 ? reals[x] : -reals[x];
             values[i] = scale * value + add;
         }
-        with_real_pixel(type, [&](auto tag) {
+        with_real_pixel(type, storage, [&](auto tag) {
             using S = decltype(tag);
             S* const to = static_cast<S*>(data) + offset + first;
             CONVOLUME_UNROLL

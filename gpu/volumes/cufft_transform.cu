@@ -41,7 +41,7 @@ __global__ void pad_cuda_kernel(RowSource source, PaddedPlanes target, LoadRule<
                 value = load_pixel<Real>(
                     source.pixels.data, source.pixels.type,
                     z * source.pixels.plane_stride + from_y * source.pixels.row_stride + from_x,
-                    rule);
+                    rule, source.pixels.storage);
         }
         if constexpr (is_complex_pixel<Sample>)
             static_cast<Sample*>(target.data)[i] = value;
@@ -69,8 +69,8 @@ __global__ void crop_cuda_kernel(PaddedPlanes source, RowTarget target, double s
         value.re = value.re * static_cast<Real>(scale) + static_cast<Real>(target.add_real);
         value.im = value.im * static_cast<Real>(scale) + static_cast<Real>(target.add_imaginary);
         store_pixel(target.pixels.data, target.pixels.type,
-                    z * target.pixels.plane_stride + y * target.pixels.row_stride + x, value,
-                    tally);
+                    z * target.pixels.plane_stride + y * target.pixels.row_stride + x, value, tally,
+                    target.pixels.storage);
     }
     if (target.clamped && tally.low) atomicAdd(&target.clamped[0], tally.low);
     if (target.clamped && tally.high) atomicAdd(&target.clamped[1], tally.high);

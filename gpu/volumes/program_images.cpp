@@ -64,6 +64,8 @@ ProgramImages::ProgramImages(const DeviceProgramSpec& spec, int device)
       subtract_(spec.subtract),
       add_(spec.add),
       nonfinite_to_zero_(spec.nonfinite_to_zero),
+      source_storage_(spec.source_storage),
+      target_storage_(spec.target_storage),
       gather_y_(gather_list(spec.gather[1], device)),
       gather_x_(gather_list(spec.gather[2], device)) {}
 
@@ -73,7 +75,7 @@ RowSource ProgramImages::source_at(const void* input, index_t plane, index_t cou
     RowSource source;
     source.pixels = {const_cast<char*>(static_cast<const char*>(input)) +
                          plane * plane_samples * sample_bytes(type),
-                     type, plane_samples, source_.x};
+                     type, plane_samples, source_.x, source_storage_};
     source.planes = count;
     source.loaded_y = block_.axes[1].loaded;
     source.loaded_x = block_.axes[2].loaded;
@@ -98,7 +100,7 @@ std::vector<IndexRange> ProgramImages::loaded_slots(const IndexRange& planes,
 RowTarget ProgramImages::target_of(void* output, const IndexRange& kept) const {
     const BlockAxis &y = block_.axes[1], &x = block_.axes[2];
     RowTarget target;
-    target.pixels = {output, block_.target_type, y.kept * x.kept, x.kept};
+    target.pixels = {output, block_.target_type, y.kept * x.kept, x.kept, target_storage_};
     target.planes = kept.count();
     target.kept_begin_y = y.kept_begin;
     target.kept_y = y.kept;

@@ -61,6 +61,7 @@ class ProgramImages {
     double subtract_;
     std::complex<double> add_;
     bool nonfinite_to_zero_;
+    SampleStorage source_storage_, target_storage_;
     DeviceMemory gather_y_, gather_x_;
 };
 

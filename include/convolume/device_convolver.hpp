@@ -12,6 +12,7 @@
 #include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
+#include "convolume/sample_storage.hpp"
 
 namespace convolume {
 
@@ -74,6 +75,10 @@ struct DeviceOptions {
     PixelType image_type = PixelType::float32;
     /// Type of results. If not given, the natural type, see Convolver::natural_output_type().
     std::optional<PixelType> output_type;
+    /// Images and results that are floats of 16 bits, float16 or bfloat16; their types are float32
+    /// then. Only on one GPU, and results only of real data, and not of an adjoint with a boundary
+    /// that continues the image.
+    SampleStorage image_storage = SampleStorage::plain, output_storage = SampleStorage::plain;
     /// Keeps the whole spectrum of the kernel where executions are predicted to be faster with it,
     /// and memory allows it. Otherwise, and if false, only the spectra of the kernel's own planes
     /// are kept, and executions transform them along z: with half the memory, they take from a
@@ -138,11 +143,11 @@ class CONVOLUME_API DeviceConvolver {
 
     /// Enqueues one convolution on the CUDA stream `stream` and returns: no synchronization, no
     /// allocation. Both images are in the device's memory, contiguous and in C order. `input` has
-    /// input_shape() and the image type, `output` has output_shape() and output_type(). They may be
-    /// the same memory if their sizes in bytes are equal. Executions follow one another on the
-    /// device, also those from other CUDA streams and threads. Integer outputs are rounded and
-    /// clamped. `images` images follow one another in memory, and so do their results; small planes
-    /// of many images are convolved at once. Throws DeviceFailure.
+    /// input_shape() and the image type, `output` has output_shape() and output_type(), each in its
+    /// storage. They may be the same memory if their sizes in bytes are equal. Executions follow
+    /// one another on the device, also those from other CUDA streams and threads. Integer outputs
+    /// are rounded and clamped. `images` images follow one another in memory, and so do their
+    /// results; small planes of many images are convolved at once. Throws DeviceFailure.
     void execute(const void* input, void* output, DeviceStream stream = {},
                  index_t images = 1) const;
     /// As execute(), with a kernel in the device's memory, contiguous and in C order. Only for

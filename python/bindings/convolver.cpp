@@ -172,14 +172,18 @@ void bind_device_convolver(nb::module_& module) {
             "__init__",
             [](DeviceConvolver* self, const Triple& shape, const ReadArray& kernel,
                const Options& options, int device, PixelType image_type,
-               std::optional<index_t> max_gpu_bytes) {
+               std::optional<index_t> max_gpu_bytes, const std::string& image_storage,
+               const std::string& output_storage) {
                 const ConstImageView taps = view(kernel);
+                DeviceOptions where = device_options(device, image_type, max_gpu_bytes);
+                where.image_storage = parse_sample_storage(image_storage);
+                where.output_storage = parse_sample_storage(output_storage);
                 const nb::gil_scoped_release released;
-                new (self) DeviceConvolver(index3(shape), taps, options,
-                                           device_options(device, image_type, max_gpu_bytes));
+                new (self) DeviceConvolver(index3(shape), taps, options, where);
             },
             "shape"_a, "kernel"_a, "options"_a, "device"_a, "image_type"_a,
-            "max_gpu_bytes"_a = nb::none())
+            "max_gpu_bytes"_a = nb::none(), "image_storage"_a = "plain",
+            "output_storage"_a = "plain")
         .def_prop_ro("output_shape",
                      [](const DeviceConvolver& self) { return triple(self.output_shape()); })
         .def_prop_ro("output_type", [](const DeviceConvolver& self) { return self.output_type(); })

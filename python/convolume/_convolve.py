@@ -107,7 +107,7 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
             problem = problem_on_gpu.__wrapped__(*forms, origin, **fixed)
     if dtype is not None and type_of(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
-    convolver = (problem.for_arrays_on(source.device, source.dtype, from_cache=True) if taps is None
+    convolver = (problem.cached_for_arrays_on(source.device, source.dtype) if taps is None
                  else problem.for_kernels_on(source.device, source.dtype))
     return convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
 

@@ -14,7 +14,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import give_back, is_double, readable, writable
 from ._batch import progress_of_one_image
-from ._device import DeviceArray, is_on_gpu, on_stream
+from ._device import DeviceArray, is_on_gpu, on_stream, storage_of
 from ._errors import InvalidArgument, warn_of_changed
 from ._linear_map import LinearMap, linear_operator
 from ._options import with_keywords
@@ -25,13 +25,15 @@ from ._slabs import SlabConvolvers, are_slabs
 
 
 def convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any = None, stream: Any = None,
-                    kernel: DeviceArray | None = None, batch: tuple[int, ...] = ()) -> Any:
+                    kernel: DeviceArray | None = None, batch: tuple[int, ...] = (),
+                    takes_short_floats: bool = False) -> Any:
     """Convolves the images of a batch, whose axes come first in `image` and in the result."""
     own = image.shape[len(batch):]
     shape = tuple(convolver.output_shape[3 - len(own):])
     kind: np.dtype[Any] = convolver.output_type
     whole = batch + shape
-    result = image.empty(whole, kind) if out is None else DeviceArray.target(out, whole, kind, image.device)
+    result = (image.empty(whole, kind) if out is None
+              else DeviceArray.target(out, whole, kind, image.device, takes_short_floats))
     convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0,
                       math.prod(batch))
     return image.give_back(result.array) if out is None else out
@@ -134,7 +136,8 @@ class Convolver:
         # Held while the kernel is replaced and while further plans of it are made, which then have the newest kernel.
         self._lock = threading.RLock()
         self._core = self._problem.for_host_arrays(self._from_cache)
-        self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
+        # By device, and by the image's type, its storage and that of the result.
+        self._on_gpus: dict[tuple[int, np.dtype[Any], str, str], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
@@ -162,11 +165,13 @@ class Convolver:
         ----------
         image : array, or list of arrays
             Axes before those of `input_shape` are a batch. An image in the memory of several GPUs is a list of arrays
-            there: slabs of its planes along z.
+            there: slabs of its planes along z. Arrays in the memory of one GPU may be of float16 or bfloat16, which are
+            computed with as float32 and not copied.
         out : array of `output_shape`, after the axes of a batch, optional
             Receives the result in its own type, and must not overlap the image. Integers are rounded and clamped, and a
             :class:`ConvolumeWarning` tells how many were clamped. For an image in a GPU's memory, a contiguous array
-            there with the type :attr:`Convolver.dtype`; for slabs, a list of such arrays on the same GPUs.
+            there with the type :attr:`Convolver.dtype`, or float16 or bfloat16 where that is float32; for slabs, a list
+            of arrays with that type on the same GPUs.
         stream : stream of CuPy or PyTorch, or int, optional
             For an image in a GPU's memory: the CUDA stream on which the work is enqueued, or its address. None takes
             the library's current one. For slabs, a list of streams. The call returns before the work is done.
@@ -191,7 +196,7 @@ class Convolver:
             return self._of_slabs(image, out, stream)
         if is_on_gpu(image, stream):
             with on_stream(image, stream):
-                return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
+                return self._call_on_gpu(DeviceArray.of(image, "the image", takes_short_floats=True), out, stream)
         pixels = readable(image, "the image")
         batch = self._batch_of(pixels.shape)
         if self._is_too_narrow(pixels.dtype):
@@ -296,12 +301,12 @@ class Convolver:
         batch = self._batch_of(image.shape)
         if self._is_too_narrow(image.dtype):
             return self._for_double()._call_on_gpu(image, out, stream)
-        key = image.device, image.dtype
+        key = image.device, image.dtype, image.storage, storage_of(out)
         with self._lock:
             if key not in self._on_gpus:
                 self._on_gpus[key] = self._problem.for_arrays_on(*key)
             planned = self._on_gpus[key]
-        return convolve_on_gpu(planned, image, out, stream, batch=batch)
+        return convolve_on_gpu(planned, image, out, stream, batch=batch, takes_short_floats=True)
 
     def adjoint(self) -> "Convolver":
         """Returns the exact adjoint, which maps images of `output_shape` to images of `input_shape`.

@@ -17,6 +17,7 @@ from ._arrays import TYPES
 from ._errors import InvalidArgument, Unavailable
 
 _DLPACK_CUDA = 2
+_SHORT_FLOATS = ("float16", "bfloat16")
 
 
 def is_on_gpu(array: Any, stream: Any = None) -> bool:
@@ -89,11 +90,18 @@ def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]
     return cuda.stream(own) if library == "torch" else own  # type: ignore[no-any-return]
 
 
+def storage_of(array: Any) -> str:
+    """Returns "float16" or "bfloat16" of an array of such floats, else "plain"."""
+    name = str(getattr(array, "dtype", "")).removeprefix("torch.")
+    return name if name in _SHORT_FLOATS else "plain"
+
+
 @dataclass(frozen=True)
 class DeviceArray:
     """An array in a GPU's memory with its address, shape, type and device.
 
-    `library` is the name of its library, CuPy or PyTorch, and `given` that of the caller's array.
+    `library` is the name of its library, CuPy or PyTorch, and `given` that of the caller's array. `storage` names
+    floats of 16 bits that are computed with as float32, which is their type then.
     """
 
     array: Any
@@ -103,27 +111,32 @@ class DeviceArray:
     device: int
     library: str
     given: str = ""
+    storage: str = "plain"
 
     @classmethod
-    def of(cls, array: Any, what: str, *others: np.dtype[Any]) -> "DeviceArray":
+    def of(cls, array: Any, what: str, *others: np.dtype[Any], takes_short_floats: bool = False) -> "DeviceArray":
         """Returns the array with its facts. Its type is one of TYPES, or one of `others`."""
         given, array = library_of(array), known(array, what)
         library = library_of(array)
         array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
+        storage = storage_of(array) if takes_short_floats else "plain"
+        name = str(array.dtype).removeprefix("torch.") if storage == "plain" else "float32"
         try:
-            dtype: np.dtype[Any] = np.dtype(str(array.dtype).removeprefix("torch."))
+            dtype: np.dtype[Any] = np.dtype(name)
         except TypeError:  # PyTorch has types that NumPy does not have
             raise InvalidArgument(f"{what} is of type {array.dtype}: convert it to float32 first") from None
         if dtype not in TYPES and dtype not in others:
             raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
         device = array.device.index if library == "torch" else array.device.id
-        return cls(array, address_of(array), tuple(array.shape), dtype, int(device), library, given)
+        return cls(array, address_of(array), tuple(array.shape), dtype, int(device), library, given, storage)
 
     @classmethod
-    def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
+    def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int,
+               takes_short_floats: bool = False) -> "DeviceArray":
         """Checks a contiguous array for a result, and returns it. Its type must be `dtype`, if that is not None."""
         others = () if dtype is None else (dtype,)
-        found = cls.of(out, "out", *others) if is_on_gpu(out) and library_of(out) in ("cupy", "torch") else None
+        found = (cls.of(out, "out", *others, takes_short_floats=takes_short_floats)
+                 if is_on_gpu(out) and library_of(out) in ("cupy", "torch") else None)
         # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):

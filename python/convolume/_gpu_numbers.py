@@ -157,8 +157,7 @@ class GpuConvolver:
             known_by_shape = Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), arguments["origin"], None)
             self._core = Problem(shape, known_by_shape, like.dtype, arguments).for_kernels_on(device, like.dtype)
             return
-        self._core = Problem(shape, on_host(taps), like.dtype, arguments).for_arrays_on(device, like.dtype,
-                                                                                        from_cache=True)
+        self._core = Problem(shape, on_host(taps), like.dtype, arguments).cached_for_arrays_on(device, like.dtype)
 
     def __call__(self, image: GpuNumbers, out: GpuNumbers) -> None:
         source, target = image.device_array(), out.device_array()

@@ -184,11 +184,15 @@ class Problem:
             triple_of(self.shape), triple_of(self.kernel.shape), self.kernel.dtype, self.options, device, dtype,
             byte_size(self.arguments.get("max_gpu_mem")))
 
-    def for_arrays_on(self, device: int, dtype: np.dtype[Any], from_cache: bool = False) -> _core.DeviceConvolver:
-        """Plans for arrays in a GPU's memory, or takes the plan from the cache."""
-        plan = _core.cached_device_convolver if from_cache else _core.DeviceConvolver
-        return plan(triple_of(self.shape), self.filled_kernel(), self.options, device, dtype,
-                    byte_size(self.arguments.get("max_gpu_mem")))
+    def for_arrays_on(self, device: int, dtype: np.dtype[Any], *storages: str) -> _core.DeviceConvolver:
+        """Plans for arrays in a GPU's memory, of an image and of a result, and their storages."""
+        return _core.DeviceConvolver(triple_of(self.shape), self.filled_kernel(), self.options, device, dtype,
+                                     byte_size(self.arguments.get("max_gpu_mem")), *storages)
+
+    def cached_for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
+        """Takes a plan from the cache for arrays in a GPU's memory."""
+        return _core.cached_device_convolver(triple_of(self.shape), self.filled_kernel(), self.options, device, dtype,
+                                             byte_size(self.arguments.get("max_gpu_mem")))
 
     def for_slabs(self, devices: list[int], input_planes: list[int], output_planes: list[int], dtype: np.dtype[Any],
                   from_cache: bool = False) -> _core.DeviceConvolver:

@@ -122,17 +122,22 @@ def _cpu():
 class DeviceConvolver:
     """Convolves on the host, at the addresses that it gets."""
 
-    def __init__(self, shape, kernel, options, device, image_type, max_gpu_bytes=None):
+    def __init__(self, shape, kernel, options, device, image_type, max_gpu_bytes=None, image_storage="plain",
+                 output_storage="plain"):
         self._type = np.dtype(image_type)
+        self._storages = [None if name == "plain" else np.dtype(name) for name in (image_storage, output_storage)]
         self._shape = tuple(shape)
         self._core = _core.Convolver(shape, kernel, options, _cpu(), self._type, np.dtype("float32"))
         self.output_type, self.output_shape = self._core.natural_type, self._core.output_shape
 
     def execute(self, image, out, stream, kernel=0, images=1):
         assert kernel == 0
-        for one, result in zip(_array_at(image, (images, *self._shape), self._type),
-                               _array_at(out, (images, *self.output_shape), self.output_type)):
-            self._core.execute(one, result)
+        source, target = self._storages
+        for one, result in zip(_array_at(image, (images, *self._shape), source or self._type),
+                               _array_at(out, (images, *self.output_shape), target or self.output_type)):
+            exact = np.empty(self.output_shape, self.output_type)
+            self._core.execute(one.astype(self._type), exact)
+            result[...] = exact
 
 
 class ConvolverWithoutKernel(DeviceConvolver):

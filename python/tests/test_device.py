@@ -37,6 +37,30 @@ def test_against_the_host(library, random, mode, dtype):
     np.testing.assert_allclose(on_host(got), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(9, 30, 30), (4, 5, 90, 131), (6, 20, 22)])
+def test_images_of_16_bits(library, random, dtype, shape):
+    """They are computed with as float32, and results are those or rounded ones."""
+    if not hasattr(library, dtype):
+        pytest.skip(f"{library.__name__} has no {dtype}")
+    kernel = random.random((3 if shape[0] == 6 else 1, 5, 7)).astype(np.float32)
+    values = on_gpu(library, random.random(shape).astype(np.float32))
+    kind = getattr(library, dtype)
+    halves = values.to(kind) if library.__name__ == "torch" else values.astype(kind)
+    as_single = halves.float() if library.__name__ == "torch" else halves.astype(np.float32)
+    plan = convolume.Convolver(shape[-3:], kernel)
+    want = on_host(plan(as_single))
+    got = plan(halves)
+    np.testing.assert_allclose(on_host(got), want, rtol=1e-6, atol=1e-6 * want.max())
+    out = library.empty_like(halves)
+    assert plan(halves, out) is out
+    in_double = convolume.Convolver(shape[-3:], kernel, precision="float64")
+    with pytest.raises(convolume.InvalidArgument, match="float64 in the storage"):
+        in_double(halves, out)
+    rounded = out.float() if library.__name__ == "torch" else out.astype(np.float32)
+    np.testing.assert_allclose(on_host(rounded), want, rtol=2 ** -8 if dtype == "bfloat16" else 2 ** -11, atol=1e-5)
+
+
 def test_follows_the_current_stream(library, random):
     """A call runs after work that is enqueued before it, and before work that is enqueued after it."""
     kernel = random.random((5, 5)).astype(np.float32)

@@ -64,6 +64,20 @@ def test_batches_in_a_gpus_memory(monkeypatch, random):
     np.testing.assert_allclose(plan(gpu_stand_in.GpuArray(stack)).values, plan(stack), rtol=1e-5)
 
 
+def test_images_of_16_bits_on_a_gpu(random, monkeypatch):
+    gpu_stand_in.install(monkeypatch)
+    halves = random.random((2, 5, 6)).astype(np.float16)
+    plan = convolume.Convolver((5, 6), random.random((3, 3)).astype(np.float32))
+    want = plan(halves.astype(np.float32))
+    got = plan(gpu_stand_in.GpuArray(halves))
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got.values, want, rtol=1e-6)
+    for image in halves, halves.astype(np.float32):
+        out = gpu_stand_in.GpuArray(np.zeros_like(halves))
+        assert plan(gpu_stand_in.GpuArray(image), out) is out
+        np.testing.assert_allclose(out.values, want, rtol=1e-3)
+
+
 @pytest.mark.parametrize("options", [
     {}, {"mode": "full", "operation": "correlate"}, {"operation": "adjoint", "boundary": "reflect"},
     {"boundary": "constant", "cval": 2.0, "normalize": "sum"}, {"method": "direct"}, {"nan": "missing"},

@@ -12,6 +12,7 @@
 #include "tests/gpu/device.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/short_samples.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -67,7 +68,101 @@ std::string device_defect(const ConvolverCase& c, bool keep, bool in_place,
     return {};
 }
 
+// Returns a description of the first result of 16 bits that is not the rounded one of a convolution
+// in float32 with the same values, which has another plan; or "".
+std::string short_defect(const Shape3& shape, const Shape3& kernel_shape, const Options& options,
+                         SampleStorage storage, bool kernel_on_device) {
+    Random random(test_seed("16 bits on a device"));
+    const Volume kernel = to_volume(random.array(kernel_shape, false), PixelType::float32);
+    Volume image = to_volume(random.array(shape, false), PixelType::float32);
+    Volume words(shape, PixelType::uint16);
+    const index_t count = element_count(shape);
+    encode_samples(image.elements<float>(), count, storage, words.elements<std::uint16_t>());
+    decode_samples(words.elements<std::uint16_t>(), count, storage, image.elements<float>());
+
+    DeviceOptions device;
+    device.kernel_on_device = kernel_on_device;
+    ConstImageView given = kernel.view();
+    if (kernel_on_device) given.data = nullptr;
+    const gpu::DeviceMemory taps = on_device(kernel);
+    const gpu::CudaStream stream;
+    const auto execute = [&](const DeviceOptions& own, const Volume& source, PixelType stored) {
+        const DeviceConvolver convolver(shape, given, options, own);
+        Volume result(convolver.output_shape(), stored);
+        poison(result.view());
+        const gpu::DeviceMemory input = on_device(source), output = on_device(result);
+        for (int execution = 1; execution <= 2; ++execution)
+            if (kernel_on_device)
+                convolver.execute_with_kernel(input.data(), taps.data(), output.data(),
+                                              static_cast<cudaStream_t>(stream));
+            else
+                convolver.execute(input.data(), output.data(), static_cast<cudaStream_t>(stream));
+        stream.wait();
+        return fetched(output, result.shape(), stored);
+    };
+    const Volume wanted = execute(device, image, PixelType::float32);
+    device.image_storage = storage;
+    const Volume from_short = execute(device, words, PixelType::float32);
+    device.output_storage = storage;
+    const Volume found = execute(device, words, PixelType::uint16);
+    double most = 0;
+    const float* const sums = wanted.elements<float>();
+    for (index_t i = 0; i < element_count(wanted.shape()); ++i)
+        most = std::max(most, std::abs(static_cast<double>(sums[i])));
+    for (index_t i = 0; i < element_count(wanted.shape()); ++i) {
+        if (!(std::abs(from_short.elements<float>()[i] - sums[i]) <= 1e-6 * most))
+            return message("result ", i, " is ", from_short.elements<float>()[i], ", not ",
+                           sums[i]);
+        const std::uint16_t word = found.elements<std::uint16_t>()[i];
+        if (!is_rounded(word, sums[i], 1e-6 * most, storage))
+            return message("result ", i, " is ", testing::value_of(word, storage), " for ",
+                           sums[i]);
+    }
+    return {};
+}
+
 }  // namespace
+
+TEST_CASE("device convolver: images and results may be floats of 16 bits", "[gpu]") {
+    NEEDS_GPU();
+    // Planes in one pass, in passes along each axis, volumes, and a length without passes.
+    for (const Shape3& image : {Shape3{7, 26, 24}, Shape3{5, 41, 37}, Shape3{3, 200, 210},
+                                Shape3{12, 30, 34}, Shape3{1, 3, 20000}})
+        for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::reflect})
+            for (const SampleStorage storage : {SampleStorage::float16, SampleStorage::bfloat16}) {
+                Options options;
+                options.boundary.kind = boundary;
+                const Shape3 kernel{image.z == 12 ? 3 : 1, 3, 6};
+                CAPTURE(to_string(image), boundary, to_string(storage));
+                CHECK(short_defect(image, kernel, options, storage, false) == "");
+                CHECK(short_defect(image, kernel, options, storage, true) == "");
+            }
+}
+
+TEST_CASE("device convolver: floats of 16 bits that are not offered are refused", "[gpu]") {
+    NEEDS_GPU();
+    const Volume kernel = to_volume(Random(1).array({1, 3, 3}, false), PixelType::float32);
+    const auto make = [&](const Options& options, const DeviceOptions& device) {
+        DeviceConvolver({4, 8, 8}, kernel.view(), options, device);
+    };
+    DeviceOptions device;
+    device.image_storage = SampleStorage::int16;
+    CHECK_THROWS_AS(make({}, device), InvalidArgument);
+    device.image_storage = SampleStorage::float16;
+    device.image_type = PixelType::uint8;
+    CHECK_THROWS_AS(make({}, device), InvalidArgument);
+    device = {};
+    device.output_storage = SampleStorage::bfloat16;
+    Options options;
+    options.precision = Precision::float64;
+    CHECK_THROWS_AS(make(options, device), InvalidArgument);
+    options = {};
+    options.operation = Operation::adjoint;
+    options.boundary.kind = BoundaryKind::reflect;
+    CHECK_THROWS_AS(make(options, device), InvalidArgument);
+    device.devices = {0, 0};
+    CHECK_THROWS_AS(make({}, device), InvalidArgument);
+}
 
 TEST_CASE("device convolver: every operation, mode and boundary agrees with the oracle", "[gpu]") {
     NEEDS_GPU();

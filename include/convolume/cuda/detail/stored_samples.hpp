@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/complex.hpp"
-#include "convolume/filter_options.hpp"
+#include "convolume/sample_storage.hpp"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define CONVOLUME_CONVERTS_ON_DEVICE 1
