@@ -150,7 +150,9 @@ struct HeldOutSearch::Stage {
     int searched = 0;        ///< number of iterations done
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
+    double most_judged = 0;  ///< largest number of iterations that the reference decides
 
+    bool is_judged() const { return best <= most_judged; }
     bool fits() const {
         return misfit <= std::max(search::most_misfit, search::most_lasting * half_misfit);
     }
@@ -189,7 +191,7 @@ class HeldOutSearch::References {
 
 HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
                                                    const std::array<Volume, 2>& halves, int most,
-                                                   const DeconvolveRun& run,
+                                                   bool is_last, const DeconvolveRun& run,
                                                    const ExecutionContext& context) {
     DeconvolutionProblem& problem = level.problem;
     problem.options.iterations = most;
@@ -217,6 +219,8 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         report(iteration, 0);
     };
     execute(0, reference.view(), own, 0, 0.5);
+    // A longer reference follows as soon as the nearest estimate comes late, wherever it is.
+    stage.most_judged = is_last || !stage.fits() ? most : search::judged_share * most;
     double least = std::numeric_limits<double>::infinity();
     own.reads_every = 1;
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
@@ -229,7 +233,8 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         report(iteration, std::sqrt(distance / pixels));
         const int without_gain =
             std::max(search::least_patience, static_cast<int>(search::patience_share * stage.best));
-        if (iteration.number - stage.best >= without_gain) throw SearchEnded();
+        if (iteration.number - stage.best >= without_gain || !stage.is_judged())
+            throw SearchEnded();
     };
     try {
         execute(1, {}, own, 0.5, 1);
@@ -246,14 +251,14 @@ HeldOutSearch::Nearest HeldOutSearch::find_nearest(const RestoredLevel& level,
     double done = 0;
     for (;;) {
         const int most = references.next();
-        const Stage stage = compare_halves(level, halves, most, run,
+        const bool is_last = most == references.limit();
+        const Stage stage = compare_halves(level, halves, most, is_last, run,
                                            progress_between(context, done, (1 + done) / 2));
         done = (1 + done) / 2;
         nearest.searched += stage.searched;
         nearest.iterations = stage.best;
-        if (stage.best <= search::judged_share * most) return nearest;
-        nearest.grows = stage.fits();
-        if (!nearest.grows || most == references.limit()) return nearest;
+        if (stage.best > search::judged_share * most) nearest.grows = stage.fits();
+        if (stage.is_judged()) return nearest;
     }
 }
 

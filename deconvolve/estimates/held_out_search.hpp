@@ -67,7 +67,7 @@ class HeldOutSearch {
     /// Returns the iterations on the second half after which the estimate is nearest to the
     /// reference, which has `most` iterations on the first half.
     Stage compare_halves(const RestoredLevel& level, const std::array<Volume, 2>& halves, int most,
-                         const DeconvolveRun& run, const ExecutionContext& context);
+                         bool is_last, const DeconvolveRun& run, const ExecutionContext& context);
     /// Compares the halves with references of more and more iterations until one has enough of
     /// them.
     Nearest find_nearest(const RestoredLevel& level, const std::array<Volume, 2>& halves,
