@@ -149,7 +149,9 @@ std::optional<Boundary> parse_edges(std::string_view text) {
 
 std::string DeconvolvePlan::to_string() const {
     TextStream text;
-    text << "object      z,y,x " << convolume::to_string(object) << ", transforms of "
+    text << "object      z,y,x " << convolume::to_string(object)
+         << (views > 1 ? message(" of ", views, " views, transforms of at most ")
+                       : ", transforms of ")
          << convolume::to_string(grid) << "\n";
     if (on_device)
         text << "on          " << engines

@@ -149,6 +149,14 @@ void DeviceModel<T>::plan_convolutions(const std::vector<View>& views,
 }
 
 template <class T>
+Shape3 DeviceModel<T>::transforms() const {
+    Shape3 largest;
+    for (const OneView& view : views_)
+        for (const PlannedPsf& psf : view.psfs) extend_to(largest, psf.blur->grid());
+    return largest;
+}
+
+template <class T>
 WeightedBox<T> DeviceModel<T>::part_of_grid(const OneView& view, const PlannedPsf& psf) const {
     WeightedBox<T> box{view.planned.grid, psf.part.grid};
     const Shape3 extents = psf.part.grid.shape();

@@ -23,6 +23,8 @@ class DeviceModel {
                 const ForwardModelOptions& options, int device, index_t limit);
 
     index_t device_bytes() const { return bytes_; }
+    /// Returns the padded extents of the transforms, along each axis the largest of all views.
+    Shape3 transforms() const;
 
     // Enqueue ForwardModel's record() and add_back(). All calls use one stream, since they share
     // workspaces; device_backend.cu orders calls from several.

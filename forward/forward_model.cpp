@@ -270,6 +270,13 @@ std::string ForwardModel::engines() const {
         names += (names.empty() ? "" : " ") + name;
     return names;
 }
+Shape3 ForwardModel::transforms() const {
+    Shape3 largest;
+    for (const PlannedView& view : impl_->views)
+        for (const forward::PsfConvolution& psf : view.psfs)
+            forward::extend_to(largest, psf.blur.plan().chosen.grid);
+    return largest;
+}
 
 void ForwardModel::record(std::size_t view, const ConstImageView& object, const ImageView& image,
                           const ExecutionContext& context) const {

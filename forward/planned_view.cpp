@@ -186,6 +186,10 @@ void PlannedView::apply_weights(const PsfPart& part, const T* from, T* to, bool 
 template void PlannedView::apply_weights(const PsfPart&, const float*, float*, bool, int) const;
 template void PlannedView::apply_weights(const PsfPart&, const double*, double*, bool, int) const;
 
+void extend_to(Shape3& extents, const Shape3& least) {
+    for (int a = 0; a < 3; ++a) extents[a] = std::max(extents[a], least[a]);
+}
+
 void Workspaces::add(const PlannedView& view) {
     const auto hold = [](Shape3& largest, const Shape3& shape) {
         if (element_count(shape) > element_count(largest)) largest = shape;

@@ -81,6 +81,9 @@ struct PlannedView {
     void add_part(std::size_t k, const View& view);
 };
 
+/// Makes extents at least as large as others along each axis.
+void extend_to(Shape3& extents, const Shape3& least);
+
 /// Extents of the workspaces that the views of a model share: the largest that any view needs.
 struct Workspaces {
     Shape3 grid;              ///< the object at the voxels of a view

@@ -131,17 +131,18 @@ class FuseSteps : public ImageSteps {
         const DeconvolvePlan plan = planned_.begin()->second->plan();
         const std::string on_device =
             plan.on_device ? format_bytes(plan.device_bytes) + " of GPU memory, " : "";
-        facts.console.fact(
-            "plan", message("an object of z,y,x ", to_string(plan.object), ", ", on_device,
-                            format_bytes(plan.host_bytes), " of host memory, on ", plan.engines));
-        facts.json["plan"] = {{"object", shape_json(plan.object)},
-                              {"host_bytes", plan.host_bytes},
-                              {"device_bytes", plan.device_bytes},
-                              {"engines", plan.engines},
-                              {"further_runs", 2 * plan.splits}};
-        if (plan.splits > 0)
-            facts.console.fact("noise",
-                               message(2 * plan.splits, " further runs for the uncertainty"));
+        const std::string further_runs =
+            plan.splits > 0
+                ? message(", then ", 2 * plan.splits, " further runs for the uncertainty")
+                : "";
+        report_plan(facts.console, request_.run, plan.to_string(),
+                    message("an object of z,y,x ", to_string(plan.object), ", ", on_device,
+                            format_bytes(plan.host_bytes), " of host memory, on ", plan.engines,
+                            further_runs));
+        facts.json["plan"] = {
+            {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
+            {"host_bytes", plan.host_bytes},     {"device_bytes", plan.device_bytes},
+            {"engines", plan.engines},           {"further_runs", 2 * plan.splits}};
     }
 
     void tell_result(const Facts& facts) const override {

@@ -12,6 +12,7 @@
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "engines/engines.hpp"
+#include "forward/planned_view.hpp"
 #include "volumes/convolver_factory.hpp"
 
 namespace convolume::deconvolve {
@@ -102,8 +103,8 @@ class HostPassRunner final : public Runner {
                    index_t image_bytes)
         : layout_(layout), psfs_(psfs) {
         plan_.object = problem.object;
-        for (int a = 0; a < 3; ++a)
-            plan_.grid[a] = layout.first().axes[static_cast<std::size_t>(a)].grid;
+        for (const RecordingLayout& one : layout.recordings)
+            forward::extend_to(plan_.grid, {one.axes[0].grid, one.axes[1].grid, one.axes[2].grid});
         plan_.engines = engine;
         plan_.array_bytes =
             steps_by_voxel(problem) ? layout.array_bytes() : deconvolve::array_bytes(problem);

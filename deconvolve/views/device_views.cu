@@ -51,6 +51,7 @@ class ViewRunner final : public GpuRunner {
         check_gpu_arrays("the arrays", arrays, limit);
         model_.emplace(object, views, ForwardModelOptions{}, device_, limit - arrays);
         arrays_.emplace(scales, device_, problem, *model_, pixels, choice.threads);
+        plan_.grid = model_->transforms();
         plan_.array_bytes = array_bytes(problem);
         plan_.device_bytes = arrays + model_->device_bytes();
     }

@@ -218,6 +218,7 @@ void ViewDeconvolver::Impl::make_model(std::vector<View> given, const EngineChoi
             checked_add(plan.host_bytes, deconvolve::uncertainty_bytes(problem, views));
     if (!place_on_gpu(given, engines) && !place_by_passes(given, engines))
         place_on_host(given, engines);
+    plan.views = static_cast<int>(views.size());
     plan.splits = problem.options.splits;
     for (ViewProblem& one : views) {
         try {
@@ -298,6 +299,7 @@ void ViewDeconvolver::Impl::place_on_host(const std::vector<View>& given,
     options.max_host_bytes = limit - own;
     model.emplace(object, given, options, engines);
     plan.object = object.shape;
+    plan.grid = model->transforms();
     plan.array_bytes = deconvolve::array_bytes(problem);
     plan.host_bytes = own + model->host_bytes();
     plan.engines = model->engines();

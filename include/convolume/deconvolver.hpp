@@ -177,8 +177,9 @@ struct CONVOLUME_API DeconvolvePlan {
     int tiles = 1;             ///< number of tiles of each plane that a walk goes through in turn
     std::string engines;       ///< names such as "gpu:0 gpu:1"
     int psfs = 1;              ///< number of PSFs at depths that the object reaches
+    int views = 1;             ///< number of images of the object
     Shape3 object;             ///< extents of the estimate
-    Shape3 grid;               ///< padded extents of the transforms
+    Shape3 grid;               ///< padded extents of the transforms; the largest of several views
     index_t array_bytes = 0;   ///< bytes of the arrays of the iteration, in host or GPU memory
     index_t device_bytes = 0;  ///< bytes of arrays and transforms on each GPU
     index_t host_bytes = 0;    ///< bytes of arrays and convolutions in host memory

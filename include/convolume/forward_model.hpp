@@ -112,6 +112,8 @@ class CONVOLUME_API ForwardModel {
     index_t host_bytes() const;
     /// Returns the names of the engines that convolve, such as "cpu:0 gpu:1".
     std::string engines() const;
+    /// Returns the padded extents of the transforms, along each axis the largest of all views.
+    Shape3 transforms() const;
 
     /// Computes the image of one view, A_v x. `object` has the extents of object().shape.
     void record(std::size_t view, const ConstImageView& object, const ImageView& image,

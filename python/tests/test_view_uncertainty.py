@@ -98,6 +98,7 @@ def test_halves_have_the_levels_and_iterations_of_the_result():
     again = ViewDeconvolver(given, [SHAPE] * 2, uncertainty=2, iterations=iterations, **plain)(images)
     np.testing.assert_allclose(again[0], result, atol=1e-4 * result.max())
     np.testing.assert_allclose(again[1], deviation, atol=1e-3 * deviation.max())
+    assert "of 2 views, transforms of at most " in restore.plan and "0×0×0" not in restore.plan
     assert "4 further runs" in restore.plan
 
 

@@ -32,6 +32,11 @@ TEST_CASE("deconvolve: the text of a plan names walks, tiles and iterations fuse
           "host memory 12.0 GiB\n"
           "not in a GPU's memory, since it takes more\n");
 
+    plan.views = 2;
+    CHECK(plan.to_string().starts_with(
+        "object      z,y,x 288×2174×2174 of 2 views, transforms of at most 320×1120×2240\n"));
+
+    plan.views = 1;
     plan.tiles = 6;
     CHECK(plan.to_string().find("each iteration a walk along z through each of 6 tiles of the "
                                 "planes, 7.00 GiB of each GPU\n") != std::string::npos);

@@ -157,6 +157,7 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
         const auto restored = [&](EngineChoice::Device device, int times) {
             const ViewDeconvolver deconvolver(shape, views, options, levels, engine(device));
             CHECK(deconvolver.plan().on_device == (device == EngineChoice::Device::gpu));
+            CHECK(deconvolver.plan().grid.z >= shape.z);
             Volume result(shape, PixelType::float32);
             for (int i = 0; i < times; ++i) {
                 std::fill_n(result.elements<float>(), element_count(shape), NAN);
