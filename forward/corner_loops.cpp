@@ -19,6 +19,24 @@ namespace convolume::forward::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Vectors of doubles, and of other types with as many lanes. What is stored by these is loaded by
+/// these, as a processor waits for what it has stored by parts.
+using Doubles = hn::CappedTag<double, lanes>;
+template <class T>
+using InLanes = hn::Rebind<T, Doubles>;
+
+/// Writes a vector of doubles as elements of another type.
+template <class To>
+HWY_INLINE void store_doubles(hn::Vec<Doubles> values, To* to) {
+    const InLanes<To> d;
+    if constexpr (sizeof(To) < sizeof(double))
+        hn::StoreU(hn::DemoteTo(d, values), d, to);
+    else if constexpr (std::is_integral_v<To>)
+        hn::StoreU(hn::ConvertTo(d, values), d, to);
+    else
+        hn::StoreU(values, d, to);
+}
+
 /// The voxels around some positions on a line: along each axis the weights of both sides, and the
 /// voxels' places in memory from `base`. Voxels outside a box have no weight, and the place of one
 /// inside.
@@ -31,49 +49,37 @@ struct Corners {
     /// Position i is begin + min(at + i, last) · step.
     HWY_INLINE Corners(const double* begin, const double* step, double at, double last,
                        const index_t* strides, const index_t* box_begin, const index_t* box_end) {
+        const Doubles d;
+        const auto one = hn::Set(d, 1.0);
         for (unsigned a = 0; a < axes; ++a) {
-            const double start = begin[a], by = step[a];
             const double end = std::min(at + static_cast<double>(lanes - 1), last);
-            const auto from = std::floor(std::min(start + at * by, start + end * by));
+            const auto from =
+                std::floor(std::min(begin[a] + at * step[a], begin[a] + end * step[a]));
             const auto least_voxel = static_cast<index_t>(from);
             base += least_voxel * strides[a];
             // A box farther away than 32 bits tell has no voxel near, wherever it is.
             constexpr index_t most = 1 << 30;
-            const auto least =
-                static_cast<std::int32_t>(std::clamp(box_begin[a] - least_voxel, -most, most));
-            const auto largest =
-                static_cast<std::int32_t>(std::clamp(box_end[a] - 1 - least_voxel, -most, most));
-            std::int32_t first[lanes];
-            double upper[lanes];
-#pragma omp simd
-            for (std::int32_t i = 0; i < lanes; ++i) {
-                const double position = start + std::min(at + static_cast<double>(i), last) * by;
-                // std::floor() makes no vectors. Rounding errors of the distance from the first
-                // voxel, which differ from call to call, must not count.
-                const double near =
-                    from + static_cast<double>(static_cast<std::int32_t>(position - from));
-                const double below = near - static_cast<double>(position < near);
-                const double whole = below + static_cast<double>(position >= below + 1);
-                first[i] = static_cast<std::int32_t>(whole - from);
-                upper[i] = position - whole;
-            }
-            const auto stride = static_cast<Place>(strides[a]);
-            for (std::int32_t side = 0; side < 2; ++side) {
-                std::int32_t inside[lanes];
-                T weight[lanes], is_inside[lanes];
-#pragma omp simd
-                for (index_t i = 0; i < lanes; ++i) {
-                    inside[i] = std::min(std::max(first[i] + side, least), largest);
-                    is_inside[i] = static_cast<T>(inside[i] == first[i] + side);
-                }
-#pragma omp simd
-                for (index_t i = 0; i < lanes; ++i)
-                    weight[i] = static_cast<T>(side == 0 ? 1 - upper[i] : upper[i]);
-#pragma omp simd
-                for (index_t i = 0; i < lanes; ++i) {
-                    weights[a][side][i] = weight[i] * is_inside[i];
-                    places[a][side][i] = static_cast<Place>(inside[i]) * stride;
-                }
+            const auto within = [&](index_t voxel) HWY_ATTR {
+                return hn::Set(d,
+                               static_cast<double>(std::clamp(voxel - least_voxel, -most, most)));
+            };
+            const auto least = within(box_begin[a]), largest = within(box_end[a] - 1);
+            const auto stride = hn::Set(d, static_cast<double>(strides[a]));
+            for (std::size_t i = 0; i < lanes; i += hn::Lanes(d)) {
+                const auto number =
+                    hn::Min(hn::Iota(d, at + static_cast<double>(i)), hn::Set(d, last));
+                const auto position = hn::MulAdd(number, hn::Set(d, step[a]), hn::Set(d, begin[a]));
+                const auto below = hn::Floor(position);
+                const auto upper = hn::Sub(position, below);
+                const auto first = hn::Sub(below, hn::Set(d, from));
+                const auto put = [&](unsigned side, auto voxel, auto weight) HWY_ATTR {
+                    const auto inside = hn::Min(hn::Max(voxel, least), largest);
+                    store_doubles(hn::IfThenElseZero(hn::Eq(inside, voxel), weight),
+                                  weights[a][side] + i);
+                    store_doubles(hn::Mul(inside, stride), places[a][side] + i);
+                };
+                put(0, first, hn::Sub(one, upper));
+                put(1, hn::Add(first, one), upper);
             }
         }
     }
@@ -179,8 +185,8 @@ template <class T, class Place>
 HWY_INLINE void interpolate(const Corners<T, Place, 3>& corners, const T* object, T* values) {
     const T* const origin = object + corners.base;
     if constexpr (sizeof(Place) == sizeof(T)) {
-        const hn::CappedTag<T, lanes> d;
-        const hn::RebindToSigned<decltype(d)> of_places;
+        const InLanes<T> d;
+        const InLanes<Place> of_places;
         for (std::size_t i = 0; i < lanes; i += hn::Lanes(d)) {
             auto sum = hn::Zero(d);
             for (int line = 0; line < 4; ++line) {
@@ -223,37 +229,96 @@ HWY_INLINE void gather_near(const SampleRow& samples, const IndexRange& range, c
                             });
 }
 
-template <class T, class Place>
-HWY_INLINE void scatter_near(const SampleRow& samples, const IndexRange& range, const Box3& part,
-                             const T* row, T* object) {
+/// Adds four values to four others in memory.
+template <class T>
+HWY_INLINE void add_four(T factor, const T* values, T* sums) {
+#if HWY_TARGET != HWY_SCALAR
+    // The compiler would load and store two cells at once, of which the next sample reads one: it
+    // would wait until both are in the cache.
+    if constexpr (sizeof(T) == sizeof(float)) {
+        const hn::FixedTag<float, 4> d;
+        hn::StoreU(hn::MulAdd(hn::Set(d, factor), hn::LoadU(d, values), hn::LoadU(d, sums)), d,
+                   sums);
+        return;
+    }
+#endif
+    for (int k = 0; k < 4; ++k) sums[k] += factor * values[k];
+}
+
+template <class T>
+HWY_INLINE void scatter_samples_of(const SampleRow& samples, const IndexRange& range,
+                                   const CornerBox& box, const T* row, T* cells) {
     const auto share = static_cast<T>(samples.share);
-    visit_samples<T, Place>(
-        samples, range, part, [&](const auto& corners, index_t x, index_t count) HWY_ATTR {
-            T values[lanes], light[8][lanes];
-            Place places[4][lanes];
+    const Shape3 extents = box.cells();
+    const Doubles d;
+    const auto one = hn::Set(d, 1.0);
+    for (index_t x = range.begin; x < range.end; x += lanes) {
+        const index_t count = std::min(lanes, range.end - x);
+        T values[lanes], weights[3][2][lanes], of_samples[4 * lanes];
+        std::int32_t cell[lanes];
 #pragma omp simd
-            for (index_t i = 0; i < lanes; ++i) values[i] = i < count ? share * row[x + i] : T{0};
-            for (int line = 0; line < 4; ++line) {
-                const int z = line / 2, y = line % 2;
+        for (index_t i = 0; i < lanes; ++i) values[i] = i < count ? share * row[x + i] : T{0};
+        for (std::size_t i = 0; i < lanes; i += hn::Lanes(d)) {
+            const auto number = hn::Iota(d, static_cast<double>(x + static_cast<index_t>(i)));
+            auto at = hn::Zero(d), is_inside = one;
+            double stride = 1;
+            for (const unsigned a : {2U, 1U, 0U}) {
+                const int axis = static_cast<int>(a);
+                const auto position =
+                    hn::MulAdd(number, hn::Set(d, samples.step[a]), hn::Set(d, samples.begin[a]));
+                const auto below = hn::Floor(position);
+                const auto upper = hn::Sub(position, below);
+                const auto first =
+                    hn::Sub(below, hn::Set(d, static_cast<double>(box.first_cell(axis))));
+                const auto inside =
+                    hn::Min(hn::Max(first, hn::Zero(d)),
+                            hn::Set(d, static_cast<double>(box.first_neighbors(axis) - 1)));
+                is_inside = hn::IfThenElseZero(hn::Eq(inside, first), is_inside);
+                at = hn::MulAdd(inside, hn::Set(d, stride), at);
+                stride *= static_cast<double>(extents[axis]);
+                // Those along z, which come last, know whether a sample is inside.
+                const auto factor = a == 0 ? is_inside : one;
+                store_doubles(hn::Mul(factor, hn::Sub(one, upper)), weights[a][0] + i);
+                store_doubles(hn::Mul(factor, upper), weights[a][1] + i);
+            }
+            store_doubles(at, cell + i);
+        }
+        const InLanes<T> of_values;
+        for (std::size_t i = 0; i < lanes; i += hn::Lanes(of_values)) {
+            const auto load = [&](const T* from)
+                                  HWY_ATTR { return hn::LoadU(of_values, from + i); };
+            const auto before = hn::Mul(load(values), load(weights[0][0]));
+            const auto behind = hn::Mul(load(values), load(weights[0][1]));
+            const auto above = load(weights[1][0]), below = load(weights[1][1]);
+            hn::StoreInterleaved4(hn::Mul(before, above), hn::Mul(before, below),
+                                  hn::Mul(behind, above), hn::Mul(behind, below), of_values,
+                                  of_samples + 4 * i);
+        }
+        for (index_t i = 0; i < count; ++i) {
+            T* const sums = cells + 4 * static_cast<index_t>(cell[i]);
+            add_four(weights[2][0][i], of_samples + 4 * i, sums);
+            add_four(weights[2][1][i], of_samples + 4 * i, sums + 4);
+        }
+    }
+}
+
+template <class T>
+HWY_INLINE void add_cells_of(const CornerBox& box, const T* cells, const Shape3& object,
+                             T* values) {
+    const Shape3 extents = box.cells(), voxels = box.voxels.shape();
+    const index_t row = 4 * extents.x, plane = row * extents.y;
+    for (index_t z = 0; z < voxels.z; ++z)
+        for (index_t y = 0; y < voxels.y; ++y) {
+            // The voxel is the second neighbor of samples in the cells before it.
+            const T* const last = cells + z * plane + y * row + 4;
+            const T *const of_y = last + plane, *const of_z = last + row, *const own = of_y + row;
+            T* const sums =
+                values + ((box.voxels.begin.z + z) * object.y + box.voxels.begin.y + y) * object.x +
+                box.voxels.begin.x;
 #pragma omp simd
-                for (index_t i = 0; i < lanes; ++i) {
-                    const T of_line =
-                        values[i] * corners.weights[0][z][i] * corners.weights[1][y][i];
-                    light[2 * line][i] = of_line * corners.weights[2][0][i];
-                    light[2 * line + 1][i] = of_line * corners.weights[2][1][i];
-                    places[line][i] = corners.places[0][z][i] + corners.places[1][y][i];
-                }
-            }
-            T* const origin = object + corners.base;
-            for (index_t i = 0; i < count; ++i) {
-                T* const left = origin + corners.places[2][0][i];
-                T* const right = origin + corners.places[2][1][i];
-                for (int line = 0; line < 4; ++line) {
-                    left[places[line][i]] += light[2 * line][i];
-                    right[places[line][i]] += light[2 * line + 1][i];
-                }
-            }
-        });
+            for (index_t x = 0; x < voxels.x; ++x)
+                sums[x] += (own[4 * x] + of_y[4 * x + 1]) + (of_z[4 * x + 2] + last[4 * x + 3]);
+        }
 }
 
 template <class T>
@@ -265,116 +330,13 @@ HWY_INLINE void gather_samples_of(const SampleRow& samples, const IndexRange& ra
         gather_near<T, index_t>(samples, range, object, row);
 }
 
-template <class T>
-HWY_INLINE void scatter_samples_of(const SampleRow& samples, const IndexRange& range,
-                                   const Box3& part, const T* row, T* object) {
-    if (can_gather<T>(samples))
-        scatter_near<T, hwy::MakeSigned<T>>(samples, range, part, row, object);
-    else
-        scatter_near<T, index_t>(samples, range, part, row, object);
-}
-
-#if HWY_TARGET != HWY_SCALAR
-/// Returns a vector of four values each of some rows: those of the first row are its lowest ones.
-template <class D>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, index_t row_step) {
-    if constexpr (hn::MaxLanes(d) <= 4) {
-        return hn::LoadU(d, from);
-    } else {
-        const hn::Half<D> half;
-        constexpr index_t rows = hn::MaxLanes(half) / 4;
-        return hn::Combine(d, load_blocks(half, from + rows * row_step, row_step),
-                           load_blocks(half, from, row_step));
-    }
-}
-
-/// Transposes the rows from row `i` on by vectors of `width` rows, and returns the next row. Whole
-/// vectors are stored, as lines of the cache that are written by parts cost the time of several.
-template <std::size_t width, bool adds, class Put>
-HWY_INLINE index_t transpose_rows(const float* from, index_t from_step, index_t i, index_t rows,
-                                  index_t columns, float weight, float* to, index_t to_step,
-                                  const Put& put) {
-    const hn::FixedTag<float, width> d;
-    const hn::Repartition<double, decltype(d)> pairs;
-    constexpr index_t count = width;
-    const auto factor = hn::Set(d, weight);
-    const index_t whole = columns / 4 * 4;
-    for (; i + count <= rows; i += count) {
-        const float* in = from + i * from_step;
-        float* out = to + i;
-        for (index_t j = 0; j < whole; j += 4, in += 4) {
-            // Vector k has row k of each four rows.
-            const auto a = load_blocks(d, in, 4 * from_step);
-            const auto b = load_blocks(d, in + from_step, 4 * from_step);
-            const auto c = load_blocks(d, in + 2 * from_step, 4 * from_step);
-            const auto e = load_blocks(d, in + 3 * from_step, 4 * from_step);
-            const auto store = [&](auto line) HWY_ATTR {
-                const auto of_line = hn::BitCast(d, line);
-                if constexpr (adds)
-                    hn::StoreU(hn::MulAdd(factor, of_line, hn::LoadU(d, out)), d, out);
-                else
-                    hn::StoreU(hn::Mul(factor, of_line), d, out);
-                out += to_step;
-            };
-            const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-            const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-            const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
-            const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-            store(hn::InterleaveLower(pairs, ab_low, ce_low));
-            store(hn::InterleaveUpper(pairs, ab_low, ce_low));
-            store(hn::InterleaveLower(pairs, ab_high, ce_high));
-            store(hn::InterleaveUpper(pairs, ab_high, ce_high));
-        }
-        for (index_t k = i; k < i + count; ++k)
-            for (index_t j = whole; j < columns; ++j) put(k, j);
-    }
-    return i;
-}
-
-/// The same by the widest vectors, then by short ones.
-template <bool adds, class Put>
-HWY_INLINE index_t transpose_all_rows(const float* from, index_t from_step, index_t rows,
-                                      index_t columns, float weight, float* to, index_t to_step,
-                                      const Put& put) {
-    constexpr std::size_t widest = std::min<std::size_t>(HWY_MAX_BYTES / sizeof(float), lanes);
-    const auto with = [&](auto width, index_t i) HWY_ATTR {
-        return transpose_rows<width.value, adds>(from, from_step, i, rows, columns, weight, to,
-                                                 to_step, put);
-    };
-    index_t i = 0;
-    if constexpr (widest > 4) i = with(std::integral_constant<std::size_t, widest>{}, i);
-    return with(std::integral_constant<std::size_t, 4>{}, i);
-}
-#endif
-
-template <class T>
-HWY_INLINE void put_transposed_of(const T* from, index_t from_step, index_t rows, index_t columns,
-                                  T weight, bool adds, T* to, index_t to_step) {
-    const auto put = [&](index_t i, index_t j) {
-        T& target = to[j * to_step + i];
-        const T value = weight * from[i * from_step + j];
-        target = adds ? target + value : value;
-    };
-    index_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-    if constexpr (sizeof(T) == sizeof(float)) {
-        i = adds
-                ? transpose_all_rows<true>(from, from_step, rows, columns, weight, to, to_step, put)
-                : transpose_all_rows<false>(from, from_step, rows, columns, weight, to, to_step,
-                                            put);
-    }
-#endif
-    for (; i < rows; ++i)
-        for (index_t j = 0; j < columns; ++j) put(i, j);
-}
-
 // The function of each loop and precision, for HWY_EXPORT, which takes no templates.
 #define CONVOLUME_LOOPS(Real)                                                 \
     static constexpr auto& gather_row_##Real = gather_row_of<Real>;           \
     static constexpr auto& scatter_row_##Real = scatter_row_of<Real>;         \
     static constexpr auto& gather_samples_##Real = gather_samples_of<Real>;   \
     static constexpr auto& scatter_samples_##Real = scatter_samples_of<Real>; \
-    static constexpr auto& put_transposed_##Real = put_transposed_of<Real>;
+    static constexpr auto& add_cells_##Real = add_cells_of<Real>;
 CONVOLUME_LOOPS(float)
 CONVOLUME_LOOPS(double)
 #undef CONVOLUME_LOOPS
@@ -403,13 +365,12 @@ namespace convolume::forward {
         (const SampleRow& samples, const IndexRange& range, const Real* object, Real* row),       \
         samples, range, object, row)                                                              \
     CONVOLUME_LOOP(scatter_samples, Real,                                                         \
-                   (const SampleRow& samples, const IndexRange& range, const Box3& part,          \
-                    const Real* row, Real* object),                                               \
-                   samples, range, part, row, object)                                             \
-    CONVOLUME_LOOP(put_transposed, Real,                                                          \
-                   (const Real* from, index_t from_step, index_t rows, index_t columns,           \
-                    Real weight, bool adds, Real* to, index_t to_step),                           \
-                   from, from_step, rows, columns, weight, adds, to, to_step)
+                   (const SampleRow& samples, const IndexRange& range, const CornerBox& box,      \
+                    const Real* row, Real* cells),                                                \
+                   samples, range, box, row, cells)                                               \
+    CONVOLUME_LOOP(add_cells, Real,                                                               \
+                   (const CornerBox& box, const Real* cells, const Shape3& object, Real* values), \
+                   box, cells, object, values)
 CONVOLUME_LOOPS(float)
 CONVOLUME_LOOPS(double)
 

@@ -40,16 +40,31 @@ struct SampleRow {
 /// Adds a range of samples of an object, times their weight, to `row`.
 template <class T>
 void gather_samples(const SampleRow& samples, const IndexRange& range, const T* object, T* row);
-/// Adds the adjoint to the voxels in `part` of the object. What is added to a voxel does not depend
-/// on the part.
-template <class T>
-void scatter_samples(const SampleRow& samples, const IndexRange& range, const Box3& part,
-                     const T* row, T* object);
 
-/// Writes or adds `weight` times a matrix to its transposed one:
-///     to[j * to_step + i] = weight * from[i * from_step + j]
+/// A box of an object's voxels, and the cells in which samples between them are added up. A cell
+/// has four sums: those of samples for which its voxel is the first neighbor along z and y, and
+/// those for the neighbor behind it along y, along z, and along both. So a sample adds to two
+/// cells, which follow each other along x, where it would add to eight voxels.
+struct CornerBox {
+    Box3 voxels;
+
+    /// Number of voxels along an axis that are the first neighbor of a sample with one in the box.
+    index_t first_neighbors(int axis) const { return voxels.end[axis] - voxels.begin[axis] + 1; }
+    /// Voxel of the first cell.
+    index_t first_cell(int axis) const { return voxels.begin[axis] - 1; }
+    Shape3 cells() const {
+        return {first_neighbors(0), first_neighbors(1), first_neighbors(2) + 1};
+    }
+    index_t sums() const { return 4 * element_count(cells()); }
+};
+
+/// Adds the adjoint of gather_samples() to the cells of a box, where samples in `range` are between
+/// its voxels.
 template <class T>
-void put_transposed(const T* from, index_t from_step, index_t rows, index_t columns, T weight,
-                    bool adds, T* to, index_t to_step);
+void scatter_samples(const SampleRow& samples, const IndexRange& range, const CornerBox& box,
+                     const T* row, T* cells);
+/// Adds the cells of a box to the values of its voxels.
+template <class T>
+void add_cells(const CornerBox& box, const T* cells, const Shape3& object, T* values);
 
 }  // namespace convolume::forward

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/threads.hpp"
+#include "forward/put_transposed.hpp"
 
 namespace convolume::forward {
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forward/view_sampling.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
 
 namespace convolume::forward {
 
+// Extents of boxes whose cells fit in the cache of a core, in which rows of samples are long.
+static constexpr Shape3 corner_box_extents{16, 16, 64};
+
 ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const VoxelMap& map)
-    : object_(object), grid_(grid), map_(map) {
-    static_cast<void>(inverse(map));  // throws if there is none
+    : object_(object), grid_(grid), map_(map), back_(inverse(map)) {
     is_shift_ = true;
     double count = 1;
     for (int a = 0; a < 3; ++a) {
@@ -35,6 +40,8 @@ ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const Voxel
             std::max<index_t>(1, static_cast<index_t>(std::ceil(longest - 1e3 * rounding)));
         count *= static_cast<double>(samples_[a]);
         step_[axis] = map.matrix[axis][2];
+        const bool is_flat = std::abs(step_[axis]) * static_cast<double>(grid.x) < rounding;
+        per_voxel_[axis] = is_flat ? 0 : 1 / step_[axis];
     }
     share_ = 1 / count;
     if (is_shift_) return;
@@ -47,7 +54,6 @@ SamplingParameters ViewSampling::parameters() const {
     parameters.object = object_;
     parameters.grid = grid_;
     parameters.share = share_;
-    const VoxelMap back = inverse(map_);
     for (int a = 0; a < 3; ++a) {
         const auto axis = static_cast<std::size_t>(a);
         const auto samples = static_cast<double>(samples_[a]);
@@ -56,7 +62,7 @@ SamplingParameters ViewSampling::parameters() const {
         parameters.reach[a] = 0.5 * (samples - 1) / samples;
         for (int b = 0; b < 3; ++b) {
             parameters.matrix[a][b] = map_.matrix[axis][static_cast<std::size_t>(b)];
-            parameters.back[a][b] = back.matrix[axis][static_cast<std::size_t>(b)];
+            parameters.back[a][b] = back_.matrix[axis][static_cast<std::size_t>(b)];
             parameters.reach[a] += std::abs(parameters.back[a][b]);
         }
     }
@@ -120,25 +126,49 @@ void ViewSampling::sample(const T* object, T* grid, int threads) const {
 }
 
 IndexRange ViewSampling::samples_near(const SampleRow& row, const Box3& part) const {
-    IndexRange near{0, grid_.x};
     const auto length = static_cast<double>(grid_.x);
+    double begin = 0, end = length;
     for (std::size_t a = 0; a < 3; ++a) {
         const int axis = static_cast<int>(a);
-        const auto low = static_cast<double>(part.begin[axis] - 1);
-        const auto high = static_cast<double>(part.end[axis]);
-        const double begin = row.begin[a], step = row.step[a];
-        if (std::abs(step) * length < rounding) {  // the row has one position
-            if (begin < low - 1 || begin > high + 1) return {};
+        const double low = static_cast<double>(part.begin[axis] - 1) - row.begin[a];
+        const double high = static_cast<double>(part.end[axis]) - row.begin[a];
+        if (per_voxel_[a] == 0) {  // the row has one position
+            if (low > 1 || high < -1) return {};
             continue;
         }
-        double from = (low - begin) / step, to = (high - begin) / step;
-        if (from > to) std::swap(from, to);
-        // One more on each side, as quotients are rounded.
-        near = near.within({static_cast<index_t>(std::clamp(std::floor(from) - 1, 0.0, length)),
-                            static_cast<index_t>(std::clamp(std::ceil(to) + 2, 0.0, length))});
-        if (near.count() == 0) break;
+        const double at_low = low * per_voxel_[a], at_high = high * per_voxel_[a];
+        begin = std::max(begin, std::min(at_low, at_high));
+        end = std::min(end, std::max(at_low, at_high));
+    }
+    if (begin > end + 1) return {};
+    // One more on each side, as products are rounded.
+    return {std::max<index_t>(0, static_cast<index_t>(begin) - 1),
+            std::min(grid_.x, static_cast<index_t>(std::max(0.0, end)) + 2)};
+}
+
+Box3 ViewSampling::rows_near(const Box3& part) const {
+    Box3 near;
+    for (int a = 0; a < 3; ++a) {
+        const auto axis = static_cast<std::size_t>(a);
+        double middle = back_.offset[axis], reach = 0;
+        for (std::size_t b = 0; b < 3; ++b) {
+            const auto low = static_cast<double>(part.begin[static_cast<int>(b)] - 1);
+            const auto high = static_cast<double>(part.end[static_cast<int>(b)]);
+            middle += back_.matrix[axis][b] * (low + high) / 2;
+            reach += std::abs(back_.matrix[axis][b]) * (high - low) / 2;
+        }
+        // Samples are at most half a voxel from the middle of theirs. Half a voxel more is for
+        // rounding.
+        const auto length = static_cast<double>(grid_[a]);
+        near.begin[a] = static_cast<index_t>(std::clamp(middle - reach - 1, 0.0, length));
+        near.end[a] = static_cast<index_t>(std::clamp(std::ceil(middle + reach + 2), 0.0, length));
     }
     return near;
+}
+
+index_t ViewSampling::bytes_of_thread(index_t element) const {
+    if (planes_) return planes_->bytes_of_thread(element);
+    return is_shift_ ? 0 : CornerBox{{{}, corner_box_extents}}.sums() * element;
 }
 
 template <class T>
@@ -153,20 +183,33 @@ void ViewSampling::add_back(const T* grid, T* object, int threads) const {
         });
         return;
     }
-    // Each thread adds to a part of the object. Voxels get their sums in the order of the grid's
-    // rows, wherever parts begin.
-    const int axis = object_.z >= object_.y ? 0 : 1;
-    const index_t parts = std::min<index_t>(object_[axis], 4 * static_cast<index_t>(threads));
-    parallel_for(parts, threads, [&](index_t i, int) {
-        Box3 part{{}, object_};
-        part.begin[axis] = i * object_[axis] / parts;
-        part.end[axis] = (i + 1) * object_[axis] / parts;
-        for (index_t k = 0; k < grid_.z * grid_.y; ++k) {
-            for_each_sample(k / grid_.y, k % grid_.y, [&](const SampleRow& samples) {
-                scatter_samples(samples, samples_near(samples, part), part, grid + k * grid_.x,
-                                object);
-            });
+    // Each voxel gets its sums in the order of the grid's rows, by one thread.
+    Shape3 boxes;
+    for (int a = 0; a < 3; ++a) boxes[a] = ceil_div(object_[a], corner_box_extents[a]);
+    std::vector<std::vector<T>> of_threads(static_cast<std::size_t>(threads));
+    parallel_for(element_count(boxes), threads, [&](index_t i, int thread) {
+        const Index3 number{i / (boxes.y * boxes.x), i / boxes.x % boxes.y, i % boxes.x};
+        CornerBox box;
+        for (int a = 0; a < 3; ++a) {
+            box.voxels.begin[a] = number[a] * corner_box_extents[a];
+            box.voxels.end[a] = std::min(object_[a], box.voxels.begin[a] + corner_box_extents[a]);
         }
+        std::vector<T>& cells = of_threads[static_cast<std::size_t>(thread)];
+        cells.assign(static_cast<std::size_t>(box.sums()), T{0});
+        const Box3 rows = rows_near(box.voxels);
+        for (index_t z = rows.begin.z; z < rows.end.z; ++z)
+            for (index_t y = rows.begin.y; y < rows.end.y; ++y)
+                for_each_sample(z, y, [&](const SampleRow& samples) {
+                    const IndexRange range = samples_near(samples, box.voxels);
+                    if (range.count() == 0) return;
+                    const T* const row = grid + (z * grid_.y + y) * grid_.x;
+                    // The next rows have samples of the box at nearly the same places. The
+                    // processor does not foresee them, as they are short.
+                    for (index_t x = range.begin; x < range.end + lanes; x += lanes)
+                        hwy::Prefetch(row + 4 * grid_.x + x);
+                    scatter_samples(samples, range, box, row, cells.data());
+                });
+        add_cells(box, cells.data(), object_, object);
     });
 }
 

@@ -48,9 +48,7 @@ class ViewSampling {
     template <class T>
     void add_back(const T* grid, T* object, int threads) const;
     /// Returns the bytes that each thread takes, for elements of some bytes.
-    index_t bytes_of_thread(index_t element) const {
-        return planes_ ? planes_->bytes_of_thread(element) : 0;
-    }
+    index_t bytes_of_thread(index_t element) const;
 
   private:
     template <class Visit>
@@ -60,14 +58,17 @@ class ViewSampling {
     /// Returns a range of the samples of a row that contains those with a voxel of `part` around
     /// them.
     IndexRange samples_near(const SampleRow& row, const Box3& part) const;
+    /// Returns a box of the grid that contains all voxels with such samples.
+    Box3 rows_near(const Box3& part) const;
 
     Shape3 object_, grid_;
-    VoxelMap map_;
-    bool is_shift_ = false;       ///< whether voxels of both have the same places
-    Index3 shift_;                ///< voxel of the object at the first one of the grid
-    Index3 samples_;              ///< number of samples of a voxel along each axis of the grid
-    double share_ = 1;            ///< weight of one sample
-    std::array<double, 3> step_;  ///< from voxel to voxel of a row
+    VoxelMap map_, back_;              ///< from the grid to the object, and back
+    bool is_shift_ = false;            ///< whether voxels of both have the same places
+    Index3 shift_;                     ///< voxel of the object at the first one of the grid
+    Index3 samples_;                   ///< number of samples of a voxel along each axis of the grid
+    double share_ = 1;                 ///< weight of one sample
+    std::array<double, 3> step_;       ///< from voxel to voxel of a row
+    std::array<double, 3> per_voxel_;  ///< 1 / step_, or 0 if the row has one position on the axis
     std::optional<PlaneSampling> planes_;  ///< set if the map turns planes only
 };
 
