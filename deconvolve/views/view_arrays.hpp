@@ -25,8 +25,10 @@ struct ScaledPixels {
 /// Completes arrays for an ArrayExecutor. Beside loops and arrays, the class `Views` offers
 ///
 /// - voxels(): number of the object's voxels
-/// - record(view, object, image), add_back(view, image, object): those of a forward model
-/// - scaled_image(): memory for the image of any view
+/// - record(view, object, image): that of a forward model; images may be used after finish_images()
+/// - add_back(view, image, factor, object): adds the adjoint of a view, for `factor` times an
+/// image;
+///   the object has all sums after finish_object(object)
 template <class Views>
 class ViewArrays final : public Views {
   public:
@@ -45,9 +47,11 @@ class ViewArrays final : public Views {
     void use_all() { part_ = -1; }
 
     void blur(const float* object, float* image) {
+        for_each_view(
+            [&](std::size_t v, index_t first) { this->record(v, object, image + first); });
+        this->finish_images();
         for_each_view([&](std::size_t v, index_t first) {
             float* const of_view = image + first;
-            this->record(v, object, of_view);
             const ViewScale& scale = scales_.scale(v);
             if (scale.factor != 1 || scale.constant != 0)
                 this->for_each(scales_.count(v), ScaledPixels{of_view, of_view, scale});
@@ -56,16 +60,11 @@ class ViewArrays final : public Views {
     void blur_back(const float* image, float* object) {
         this->for_each(this->voxels(), ConstantFill{object, 0});
         for_each_view([&](std::size_t v, index_t first) {
-            const float* of_view = image + first;
-            const float factor = scales_.scale(v).factor;
-            if (factor != 1) {
-                float* const scaled = this->scaled_image();
-                this->for_each(scales_.count(v), ScaledPixels{of_view, scaled, {factor, 0}});
-                of_view = scaled;
-            }
             const bool by_others = part_ >= 0 && scales_.has_back_projectors();
-            this->add_back(by_others ? scales_.views() + v : v, of_view, object);
+            this->add_back(by_others ? scales_.views() + v : v, image + first,
+                           scales_.scale(v).factor, object);
         });
+        this->finish_object(object);
     }
     void back_project_unmatched(const float*, float*) {
         throw InternalError("an unmatched back projector of several views");

@@ -35,18 +35,22 @@ class HostViews : public HostLoops {
         : HostLoops(problem, threads), model_(model), pixels_(pixels) {}
 
     index_t voxels() const { return element_count(model_.object().shape); }
-    float* scaled_image() {
-        scaled_.resize(static_cast<std::size_t>(pixels_));
-        return scaled_.data();
-    }
     void record(std::size_t view, const float* object, float* image) const {
         model_.record(view, view_of(object, model_.object().shape),
                       view_of(image, model_.image(view)), context());
     }
-    void add_back(std::size_t view, const float* image, float* object) const {
+    void finish_images() const {}
+    void add_back(std::size_t view, const float* image, float factor, float* object) {
+        if (factor != 1) {
+            scaled_.resize(static_cast<std::size_t>(pixels_));
+            for_each(element_count(model_.image(view)),
+                     ScaledPixels{image, scaled_.data(), {factor, 0}});
+            image = scaled_.data();
+        }
         model_.add_back(view, view_of(image, model_.image(view)),
                         view_of(object, model_.object().shape), context());
     }
+    void finish_object(const float*) const {}
 
   private:
     const ForwardModel& model_;

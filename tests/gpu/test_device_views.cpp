@@ -190,6 +190,59 @@ TEST_CASE("device views: deconvolutions are those of the CPU", "[gpu]") {
     check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
 }
 
+TEST_CASE("device views: GPUs that are named share the views", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("views on several GPUs"));
+    const Field field;
+    const Shape3 shape{9, 20, 22};
+    std::vector<View> views{
+        {shape, field.of_view(3)}, {shape, field.of_view(1)}, {shape, field.of_view(1)}};
+    views[0].map = turned(0.3, {1, 0, -2});
+    views[1].mask = field.mask.view();
+    std::vector<Volume> images;
+    std::vector<ConstImageView> seen;
+    std::vector<ViewLevels> levels(views.size());
+    for (std::size_t v = 0; v < views.size(); ++v) {
+        images.push_back(light(random, shape, 500 + 200 * static_cast<double>(v)));
+        levels[v].background = 20;
+        levels[v].gain = 1;
+        levels[v].light = 1 - 0.2 * static_cast<double>(v);
+    }
+    for (const Volume& image : images) seen.push_back(image.view());
+    const auto check = [&](DeconvolveMethod method, ViewUpdates updates) {
+        DeconvolveOptions options;
+        options.method = method;
+        options.view_updates = updates;
+        options.iterations = 6;
+        options.offset = 0;
+        if (uses_option(method, "roughness")) options.roughness = 1e-3;
+        const auto restored = [&](const std::vector<int>& gpus, const char* engines) {
+            EngineChoice choice = engine(EngineChoice::Device::gpu);
+            choice.gpus = gpus;
+            const ViewDeconvolver deconvolver(shape, views, options, levels, choice);
+            CHECK(deconvolver.plan().engines == engines);
+            Volume once(shape, PixelType::float32), twice(shape, PixelType::float32);
+            deconvolver.execute(seen, once.view());
+            deconvolver.execute(seen, twice.view());
+            CHECK(relative_difference<float>(twice, once) == 0);
+            return once;
+        };
+        CAPTURE(to_string(method), to_string(updates));
+        const bool are_divided = updates == ViewUpdates::simultaneous;
+        const Volume by_one = restored({0}, "gpu:0");
+        const Volume by_two = restored({0, 0}, are_divided ? "gpu:0 gpu:0" : "gpu:0");
+        // A fourth GPU has no view.
+        const Volume by_all = restored({0, 0, 0, 0}, are_divided ? "gpu:0 gpu:0 gpu:0" : "gpu:0");
+        CHECK(relative_difference<float>(by_two, by_one) < 1e-4);
+        CHECK(relative_difference<float>(by_all, by_one) < 1e-4);
+    };
+    for (const DeconvolveMethod method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::maximum_a_posteriori})
+        check(method, ViewUpdates::simultaneous);
+    check(DeconvolveMethod::richardson_lucy, ViewUpdates::sequential);
+}
+
 TEST_CASE("device views: executions from several streams follow one another", "[gpu]") {
     NEEDS_GPU();
     const Field field;
