@@ -8,10 +8,10 @@
 // elements of cuFFTDx's folded real transforms, so that the same CUDA kernel serves both. A segment
 // has N elements: N complex, or 2N real samples.
 
-#include <cufftdx.hpp>
 #include <memory>
 
 #include "bench/peers/bank.cuh"
+#include "bench/peers/cufftdx_transform.cuh"
 
 namespace convolume::peers {
 
@@ -27,11 +27,6 @@ struct Segments {
 template <class Forward>
 constexpr int stored_spectrum() {
     return static_cast<int>(Forward::output_ept * Forward::stride);
-}
-
-template <class Complex>
-__device__ Complex product(const Complex& a, const float2& b) {
-    return Complex(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
 /// Transforms one filter for each y index of a thread. Spectra are stored as threads hold them,
@@ -192,23 +187,8 @@ void try_segments(const BankCase& bank, BankData& data, const gpu::DeviceBuffer<
     }
 }
 
-/// The architecture that cuFFTDx compiles for, as in SM<900>. H100 and H200 have 900.
-#ifndef CONVOLUME_CUFFTDX_SM
-#define CONVOLUME_CUFFTDX_SM 900
-#endif
-
-template <unsigned Length, unsigned Elements>
-using BlockTransform =
-    decltype(cufftdx::Block() + cufftdx::Size<Length>() + cufftdx::Precision<float>() +
-             cufftdx::ElementsPerThread<Elements>() + cufftdx::SM<CONVOLUME_CUFFTDX_SM>());
-
 /// Number of transforms of `Threads` threads each that fill a thread block of 128 threads.
 template <unsigned Threads>
 using TransformsPerBlock = cufftdx::FFTsPerBlock<(Threads < 128 ? 128 / Threads : 1)>;
-
-inline std::string cufftdx_name() {
-    return "cuFFTDx " + std::to_string(CUFFTDX_VERSION / 10000) + "." +
-           std::to_string(CUFFTDX_VERSION / 100 % 100);
-}
 
 }  // namespace convolume::peers

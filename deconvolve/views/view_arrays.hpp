@@ -26,8 +26,7 @@ struct ScaledPixels {
 ///
 /// - voxels(): number of the object's voxels
 /// - record(view, object, image): that of a forward model; images may be used after finish_images()
-/// - add_back(view, image, factor, object): adds the adjoint of a view, for `factor` times an
-/// image;
+/// - add_back(view, image, factor, object): adds the adjoint of a view for `factor` times an image;
 ///   the object has all sums after finish_object(object)
 template <class Views>
 class ViewArrays final : public Views {

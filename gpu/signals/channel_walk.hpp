@@ -72,7 +72,8 @@ struct ChannelWalk {
 };
 
 /// Waits for all threads of the thread block between a batch's sums and its transforms. The sums of
-/// the next batch go where the transforms have already ended.
+/// the next batch go where the transforms have already ended. (racecheck takes them for races if
+/// frames have named barriers of their own; see tests/campaign/named_barriers.cu.)
 template <class Shape, class Context>
 CONVOLUME_DEVICE void hand_over(const Context& context) {
     context.sync_at(1, Shape::threads);
