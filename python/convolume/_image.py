@@ -10,16 +10,15 @@ import numpy as np
 
 from . import _core, _xarray
 from ._argument_types import names_wrong_types
-from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import TYPES, storable
-from ._basic_index import Picked, basic_index, box_of, index_in_box
 from ._errors import InvalidArgument, errors_name, optional_module
+from ._stored_array import Picked, _StoredArray, basic_index
 
 Spacing = tuple[float | None, ...]
 _AXES = "TCZYX"
 
 
-class Image(ArrayOperators):
+class Image(_StoredArray):
     """An image with its axes and voxel size. Samples of a file are read when they are indexed.
 
     ``np.asarray(image)`` reads all samples, ``image[…]`` a part, with the indices of a NumPy array. The axes are a
@@ -27,6 +26,8 @@ class Image(ArrayOperators):
     voxel size, and arithmetic that keeps the shape keeps them: ``psf / psf.sum()`` is an image. Methods of arrays, such
     as ``image.ravel()``, are those of the samples. Images can be pickled; one of a file opens the file again.
     """
+
+    _called = "an Image"
 
     def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "",
                  reopen: "Callable[[], Image] | None" = None) -> None:
@@ -105,11 +106,6 @@ class Image(ArrayOperators):
         return tuple(extents[axis] for axis in self._axes)
 
     @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self._axes)
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the stored samples."""
         dtype: np.dtype[Any] = self._metadata.type
@@ -176,20 +172,6 @@ class Image(ArrayOperators):
         scaling: tuple[float, float] | None = self._metadata.scaling
         return scaling
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    @property
-    def size(self) -> int:
-        """Number of samples."""
-        return math.prod(self.shape)
-
-    def __getattr__(self, name: str) -> Any:
-        # Methods of arrays, such as ravel() and copy(), are those of the samples.
-        if name.startswith("_") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"an Image has no attribute '{name}'")
-        return getattr(np.asarray(self), name)
-
     def __getitem__(self, key: Any) -> Any:
         """Returns the part that numbers and slices select, as an Image with the axes that are left and their voxel
         size. In a file, only the box around it is read. Numbers for all axes give a sample, and other indices of NumPy
@@ -203,10 +185,7 @@ class Image(ArrayOperators):
                 return self._array[key]
             except (TypeError, ValueError, MemoryError) as error:
                 raise IndexError(f"no index of an image: {error}") from None
-        if self._array is None:
-            values = self._read([box_of(one) for one in picked])[tuple(map(index_in_box, picked))]
-        else:
-            values = self._array[key]
+        values = self._part(key, picked)
         kept = [isinstance(one, range) for one in picked]
         if not any(kept):
             return values
@@ -250,10 +229,6 @@ class Image(ArrayOperators):
                 for j, c in enumerate(channels):
                     self._reader.read_box(t, c, box, target[i, j])
         return result
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = self._read([range(extent) for extent in self.shape]) if self._array is None else self._array
-        return array_for_numpy(values, self._array is None, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Computes with the samples. The result is an Image if it has the shape of the images that enter, and they

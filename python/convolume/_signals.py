@@ -13,10 +13,9 @@ import numpy as np
 
 from . import _core, _xarray
 from ._argument_types import given_flag, names_wrong_types, shown
-from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable
-from ._basic_index import Picked, basic_index, box_of, index_in_box
 from ._errors import InvalidArgument, errors_name, optional_module, warn_of_changed
+from ._stored_array import Picked, _StoredArray, basic_index
 
 _SAMPLES_AT_ONCE = 1 << 22  # that are copied from file to file
 
@@ -25,13 +24,15 @@ Layout = Literal["planar", "interleaved"]
 ByteOrder = Literal["little", "big"]
 
 
-class Signal(ArrayOperators):
+class Signal(_StoredArray):
     """Signals with their sampling rate and times. Samples of a file are read when they are indexed.
 
     The last axis has the samples, and the axes before it count signals. ``np.asarray(signal)`` reads all samples,
     ``signal[…]`` a part, with the indices of a NumPy array. Slices that keep the last axis give a signal with its own
     times. Functions on signals, such as :func:`channelize`, give signals for signals. Arithmetic gives arrays.
     """
+
+    _called = "a Signal"
 
     def __init__(self, reader: Any, array: np.ndarray | None, coordinates: Any, name: str = "",
                  reopen: "Callable[[], Signal] | None" = None) -> None:
@@ -97,16 +98,6 @@ class Signal(ArrayOperators):
         return tuple(self._reader.dims) if self._array is None else self._array.shape
 
     @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of samples of all signals."""
-        return math.prod(self.shape)
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the samples after reading: float32 or float64 of WAV, complex64 of pairs of small integers."""
         dtype: np.dtype[Any] = self._reader.type if self._array is None else self._array.dtype
@@ -134,25 +125,13 @@ class Signal(ArrayOperators):
         frequencies = np.array(self._coordinates.center_frequencies)
         return frequencies if len(frequencies) else None
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getattr__(self, name: str) -> Any:
-        # Methods of arrays, such as ravel() and copy(), are those of the samples.
-        if name.startswith("_") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"a Signal has no attribute '{name}'")
-        return getattr(np.asarray(self), name)
-
     def __getitem__(self, key: Any) -> Any:
         """Returns the part that numbers and slices select, as a Signal if it keeps the axis of the samples. In a file,
         only that part is read. Numbers for all axes give a sample, and other indices of NumPy an array."""
         picked = basic_index(key, self.shape, f"the signal has {self.ndim} axes")
         if picked is None:
             return np.asarray(self)[key]
-        if self._array is None:
-            values = self._read([box_of(one) for one in picked])[tuple(map(index_in_box, picked))]
-        else:
-            values = self._array[key]
+        values = self._part(key, picked)
         if not isinstance(picked[-1], range):
             return values
         return Signal(None, values, self._coordinates_of(picked), self._name)
@@ -179,10 +158,6 @@ class Signal(ArrayOperators):
                 number = int(np.ravel_multi_index(place, self.shape[:-1])) if place else 0
                 self._reader.read(number, ranges[-1].start, row)
         return result
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = self._read([range(extent) for extent in self.shape]) if self._array is None else self._array
-        return array_for_numpy(values, self._array is None, dtype, copy)
 
     def __reduce__(self) -> Any:
         if self._reopen is not None:
