@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions that are planned once and called often."""
 
+import functools
 import itertools
 import json
 import math
@@ -359,7 +360,7 @@ class Convolver:
                          lambda images: back(images[0]))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
-        return _planned, (self._problem.shape, self._problem.prepared, self._options())
+        return functools.partial(Convolver, self._problem.shape, self._problem.prepared, **self._options()), ()
 
     def __repr__(self) -> str:
         return f"<Convolver {self.input_shape} -> {self.output_shape}, {self.plan!r}>"
@@ -369,7 +370,3 @@ class CachedConvolver(Convolver):
     """A convolver of a function that plans and computes in one call. Its plan stays in the cache."""
 
     _from_cache = True
-
-
-def _planned(shape: tuple[int, ...], kernel: Kernel, options: dict[str, Any]) -> Convolver:
-    return Convolver(shape, kernel, **options)

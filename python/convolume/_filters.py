@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters over long 1D signals."""
 
+import functools
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -369,15 +370,11 @@ class FilterBank:
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem
         filters = problem.rows[0] if problem.single else problem.rows
-        return _planned, (problem.shape, filters, problem.given_arguments)
+        return functools.partial(FilterBank, problem.shape, filters, **problem.given_arguments), ()
 
     def __repr__(self) -> str:
         plan = self.plan
         return f"<FilterBank {self.shape} -> {self.result_shape}, {plan.method} on {plan.engine}>"
-
-
-def _planned(shape: tuple[int, ...], filters: Any, arguments: dict[str, Any]) -> FilterBank:
-    return FilterBank(shape, filters, **arguments)
 
 
 @with_keywords(FilterKeywords, _defaults(FilterKeywords))

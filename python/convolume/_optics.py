@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Point spread functions, synthetic specimens, and the camera. Lengths are in µm, axes z, y, x."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
@@ -354,7 +355,7 @@ class Phantom(ArrayOperators):
                  **options: Unpack[PhantomKeywords]) -> None:
         self.shape: tuple[int, int, int] = triple_of(shape)
         self.spacing: tuple[float, float, float] = voxel_um("spacing", spacing)
-        self._options = dict(options)
+        self._options: dict[str, Any] = dict(options)
         self._workers = thread_count(options.pop("workers", None))
         self._core = _core.Phantom(_core.PhantomOptions(shape=self.shape, spacing=self.spacing, **options))
 
@@ -379,11 +380,7 @@ class Phantom(ArrayOperators):
         return array_for_numpy(self[:], True, dtype, copy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _phantom, (self.shape, self.spacing, self._options)
-
-
-def _phantom(shape: tuple[int, int, int], spacing: tuple[float, float, float], options: PhantomKeywords) -> Phantom:
-    return Phantom(shape, spacing, **options)
+        return functools.partial(Phantom, self.shape, self.spacing, **self._options), ()
 
 
 class Camera:

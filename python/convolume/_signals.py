@@ -163,8 +163,8 @@ class Signal(_StoredArray):
         if self._reopen is not None:
             return self._reopen, ()
         coordinates = self._coordinates
-        return _signal_in_memory, (np.asarray(self), coordinates.sampling_rate, coordinates.start,
-                                   coordinates.center_frequencies)
+        return functools.partial(Signal.of_array, np.asarray(self), sampling_rate=coordinates.sampling_rate,
+                                 start=coordinates.start, center_frequencies=coordinates.center_frequencies), ()
 
     def to_xarray(self) -> Any:
         """Returns an xarray.DataArray. Its dimension of samples is "time", in seconds, and that of channels with known
@@ -181,10 +181,6 @@ class Signal(_StoredArray):
     def __repr__(self) -> str:
         rate = "" if self.sampling_rate is None else f", {self.sampling_rate:g} Hz from {self.start:g} s"
         return f"<Signal {'×'.join(map(str, self.shape))} {self.dtype}{rate}>"
-
-
-def _signal_in_memory(array: np.ndarray, rate: float | None, start: float, frequencies: list[float]) -> Signal:
-    return Signal(None, array, _core.SignalCoordinates(rate, start, frequencies))
 
 
 def _coordinates_of(array: Any) -> Any:
