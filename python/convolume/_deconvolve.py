@@ -17,7 +17,7 @@ from ._image import Image
 from ._iteration import Accepted, core_callback, refused_acceptance
 from ._labels import chosen_axes
 from ._missing_pixels import mark_missing, mask_of, weights_of
-from ._options import center_of, extents_of, triple_of, with_keywords
+from ._options import extents_of, triple_of, with_keywords
 from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_psf
 from ._run import byte_size, engines, log_plan, progress_bar
 
@@ -195,12 +195,7 @@ class Deconvolver:
 
     def _core_at_depths(self, saturation: float | None = None, has_weights: bool = False) -> _core.Deconvolver:
         """Plans for PSFs at depths."""
-        taps, centers = [], []
-        for psf in self._psfs:
-            in_order = psf.origin != "corner"
-            taps.append(psf.taps if in_order else np.fft.fftshift(psf.taps))
-            centers.append(_core.center_index(
-                _core.Options(origin=center_of(psf.origin if in_order else "middle", 3)), taps[-1]))
+        taps, centers = zip(*(psf.in_order() for psf in self._psfs))
         return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
                                            self._options_of(0, saturation, has_weights), engines(self._arguments))
 

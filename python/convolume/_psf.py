@@ -32,6 +32,13 @@ class Kernel:
         origin = self.origin if isinstance(self.origin, str) else [0] * missing + list(self.origin)
         return Kernel(self.taps.reshape((1,) * missing + self.taps.shape), origin, self.voxels)
 
+    def in_order(self) -> tuple[np.ndarray, list[int]]:
+        """Returns the taps with axes z, y and x, shifted if their origin is a corner, and the index of the origin."""
+        is_wrapped = self.origin == "corner"
+        taps = (np.fft.fftshift(self.taps) if is_wrapped else self.taps).reshape(triple_of(self.taps.shape))
+        origin = center_of("middle" if is_wrapped else self.origin, self.taps.ndim)
+        return taps, _core.center_index(_core.Options(origin=origin), taps)
+
 
 def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, image: Voxels | None = None) -> Kernel:
     """Returns a kernel with at most `dimensions` axes, resampled to the voxels of the image if both are known and
@@ -52,13 +59,10 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
     if image is None or voxels is None or not 1 <= taps.ndim <= 3:
         return Kernel(taps, origin, voxels)
     sizes = sizes_of(image), sizes_of(voxels)
-    solid = taps.reshape(triple_of(taps.shape))
-    different = _core.differing_voxels(*sizes, solid.shape)
+    different = _core.differing_voxels(*sizes, triple_of(taps.shape))
     if different is None:
         return Kernel(taps, origin, voxels)
-    if origin == "corner":
-        solid, origin = np.fft.fftshift(solid), "middle"
-    center = _core.center_index(_core.Options(origin=center_of(origin, taps.ndim)), solid)
+    solid, center = Kernel(taps, origin, voxels).in_order()
     doubt = _core.check_resampling(solid.shape, center, *different, _core.voxel_difference(*sizes, what))
     if doubt is not None:
         warn(doubt)
@@ -66,6 +70,13 @@ def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, ima
     log.info("%s is resampled to the voxels of the image: %s", what, _core.voxel_difference(*sizes, what))
     first = 3 - taps.ndim
     return Kernel(values.reshape(values.shape[first:]), list(middle)[first:], {**voxels, **image})
+
+
+def common_origin(kernels: Sequence[Kernel], what: str) -> Origin:
+    """Returns the origin of kernels. Refuses different ones; `what` names the kernels in errors."""
+    if len({one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}) > 1:
+        raise InvalidArgument(f"{what} have different origins: bring them to one order of samples")
+    return kernels[0].origin
 
 
 def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:

@@ -19,7 +19,7 @@ from ._errors import InvalidArgument, option, without_warnings
 from ._image import Image
 from ._operation import BlockResult, Operation, PlanCache, check_options, hash_of, plain_values
 from ._operations import options_in_blocks, options_of_a_sample, weights_to_find
-from ._psf import prepared_kernel
+from ._psf import common_origin, prepared_kernel
 from ._view_deconvolver import ViewDeconvolver, ViewKeywords
 from ._views import PartOfView, View, border_of, listed, matrix_of, weights_of_view
 from ._zarr_target import TargetFacts
@@ -307,11 +307,8 @@ def _with_voxels_of(view: View, spacing: Sequence[float | None] | None) -> View:
         return view
     voxels = {axis: float(one) for axis, one in zip("ZYX", spacing) if one is not None}
     kernels = [prepared_kernel(one, "the PSF of a view", 3, view.origin, voxels) for one in _psfs_of(view)]
-    origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
-    if len(origins) > 1:
-        raise InvalidArgument("the PSFs of a view have different origins: bring them to one order of samples")
     taps = kernels[0].taps if view.positions is None else [one.taps for one in kernels]
-    return dataclasses.replace(view, psf=taps, origin=kernels[0].origin)
+    return dataclasses.replace(view, psf=taps, origin=common_origin(kernels, "the PSFs of a view"))
 
 
 def _checked_map(view: View) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from ._image import Image
 from ._labels import voxels_of
 from ._options import Origin
 from ._output_names import refuse_input_as_output
-from ._psf import prepared_kernel
+from ._psf import common_origin, prepared_kernel
 from ._views import View
 
 
@@ -84,9 +84,7 @@ def _psfs(path: str, target: str, origin: Origin, image: Image) -> dict[str, Any
     paths = [file for _, file in placed] or [path]
     refuse_input_as_output(target, paths)
     kernels = [prepared_kernel(open_image(one), "the PSF of a view", 3, origin, voxels_of(image)) for one in paths]
-    origins = {one.origin if isinstance(one.origin, str) else tuple(one.origin) for one in kernels}
-    if len(origins) > 1:
-        raise InvalidArgument(f"the PSFs of '{path}' have different origins: bring them to one order of samples")
+    common = common_origin(kernels, f"the PSFs of '{path}'")
     if not placed:
-        return {"psf": kernels[0].taps, "origin": kernels[0].origin}
-    return {"psf": [one.taps for one in kernels], "positions": [at for at, _ in placed], "origin": kernels[0].origin}
+        return {"psf": kernels[0].taps, "origin": common}
+    return {"psf": [one.taps for one in kernels], "positions": [at for at, _ in placed], "origin": common}

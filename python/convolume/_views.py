@@ -12,7 +12,7 @@ from . import _core
 from ._argument_types import names_wrong_types, shown
 from ._arrays import readable
 from ._errors import InvalidArgument, WrongType
-from ._options import Origin, boundary_name, center_of, extents_of, triple_of, whole_numbers
+from ._options import Origin, boundary_name, extents_of, triple_of, whole_numbers
 from ._psf import prepared_kernel, warn_of_psf
 
 _WIDEST = 2**62  # more voxels than any image has
@@ -143,11 +143,9 @@ def core_view(view: View, shape: tuple[int, ...], edges: str, spacing: Sequence[
             raise InvalidArgument(f"the PSF of a view has {kernel.taps.ndim} dimensions and its image {dimensions}: "
                                   "both must have as many")
         warn_of_psf(kernel, shape)
-        in_order = kernel.origin != "corner"
-        taps = contiguous(kernel.taps if in_order else np.fft.fftshift(kernel.taps))
-        psfs.append(taps.reshape(triple_of(taps.shape)))
-        centers.append(_core.center_index(
-            _core.Options(origin=center_of(kernel.origin if in_order else "middle", dimensions)), psfs[-1]))
+        taps, center = kernel.in_order()
+        psfs.append(contiguous(taps))
+        centers.append(center)
     positions = []
     for place in places or []:
         try:
