@@ -26,6 +26,7 @@ struct OptionNotes {
     const char* if_unset = "";
     const char* remark = "";      ///< text that --help shows after the default
     const char* unset_name = "";  ///< word for no value, such as "auto"
+    const char* idle = "";        ///< value that asks for nothing, such as "none" or "0"
     bool hides_default = false;   ///< the option is required, or another option is its default
     Quantity quantity = Quantity::number;
 };
@@ -42,6 +43,11 @@ struct OptionText {
     /// Returns true if a text is the word for no value. An empty text never is.
     bool is_unset_name(std::string_view text) const {
         return !text.empty() && text == notes.unset_name;
+    }
+    /// Returns true for the text of a value that asks for nothing: no value, "auto", or notes.idle.
+    /// Such a value is accepted where the option is not used.
+    bool asks_for_nothing(std::string_view value) const {
+        return value.empty() || value == "auto" || value == notes.idle;
     }
     std::string_view keyword() const {
         return notes.keyword == nullptr ? "" : *notes.keyword == '\0' ? name : notes.keyword;

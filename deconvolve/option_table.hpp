@@ -109,14 +109,14 @@ inline CONVOLUME_TO_STRING(PixelSearch)
             "subtracted from that",
             {.range = "from 0", .unit = "photoelectrons"}),
         option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
-                                                 "Acceleration of rl, rl-tv and map", {},
-                                                 parse_acceleration),
+                                                 "Acceleration of rl, rl-tv and map",
+                                                 {.idle = "none"}, parse_acceleration),
         option<&DeconvolveOptions::view_updates>(
             "view_updates", "--view-updates", "",
             "How several views change the estimate in an iteration of rl: all at once, one after "
             "the "
             "other, or so by the back projectors of Preibisch et al. (2014)",
-            {}, parse_view_updates),
+            {.idle = "simultaneous"}, parse_view_updates),
         OptionField<DeconvolveOptions, BackgroundRule>{
             {"background", "--background", "N|auto|smooth",
              "Level of the image without the specimen's light; auto: the level that most pixels "
@@ -147,12 +147,12 @@ inline CONVOLUME_TO_STRING(PixelSearch)
         option<&DeconvolveOptions::tv_weight>(
             "tv_weight", "--tv", "W|auto",
             "Weight of the total variation of rl-tv; auto: chosen from the image's noise",
-            {.range = "from 0", .unset_name = "auto"}),
-        option<&DeconvolveOptions::roughness>("roughness", "--roughness", "W|auto",
-                                              "Weight of the roughness of map; auto: the one with "
-                                              "which two halves of the photons agree "
-                                              "best",
-                                              {.range = "from 0", .unset_name = "auto"}),
+            {.range = "from 0", .unset_name = "auto", .idle = "0"}),
+        option<&DeconvolveOptions::roughness>(
+            "roughness", "--roughness", "W|auto",
+            "Weight of the roughness of map; auto: the one with which two halves of the photons "
+            "agree best",
+            {.range = "from 0", .unset_name = "auto", .idle = "0"}),
         option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
                                           "Edges of a voxel, for the gradient of rl-tv and map",
                                           {.keyword = "spacing", .range = "above 0"}),
@@ -162,17 +162,19 @@ inline CONVOLUME_TO_STRING(PixelSearch)
         option<&DeconvolveOptions::consensus>(
             "consensus", "--consensus", "X",
             "rlgc ends when less than this share of voxels agree, five times in a row",
-            {.range = "from 0"}),
+            {.range = "from 0", .idle = "0"}),
         option<&DeconvolveOptions::unmatched>(
             "unmatched", "--unmatched", "N",
-            "Iterations of wb with its back projector, before those of rl", {.range = "from 0"}),
+            "Iterations of wb with its back projector, before those of rl",
+            {.range = "from 0", .idle = "0"}),
         option<&DeconvolveOptions::coarse_start>(
             "coarse_start", "--coarse-start", "[N]",
             "Begin with N iterations on each of one or two coarser images (20 without a "
             "number): the same quality sooner; of rl, rl-tv and shb",
             {.range = "from 0",
              .if_unset = "with --stop auto and several planes as many as it finds, at "
-                         "most 100; else none"}),
+                         "most 100; else none",
+             .idle = "0"}),
         option<&DeconvolveOptions::splits>(
             "splits", "--splits", "N",
             "Number of random divisions of the photons into halves that tell the uncertainty",
@@ -199,11 +201,15 @@ inline constexpr auto option_table<MissingPixelOptions> = std::tuple{
     option<&MissingPixelOptions::no_data>(
         "no_data", "--no-data", "V|auto|off",
         "Pixels without data, which are left out: those of one value; auto: regions of one value "
-        "that photons cannot repeat, and margins darker than all else"),
+        "that photons cannot repeat, and margins darker than all else",
+        {.idle = "off"}),
     OptionField<MissingPixelOptions, PixelSearch>{
-        {"hot_pixels", "--hot-pixels", "",
+        {"hot_pixels",
+         "--hot-pixels",
+         "",
          "Leave out pixels that are brighter beside their neighbors than the PSF and the noise "
-         "allow, and dead ones of the camera"},
+         "allow, and dead ones of the camera",
+         {.idle = "off"}},
         [](const MissingPixelOptions& options) {
             return options.find_hot_pixels ? PixelSearch::automatic : PixelSearch::off;
         },
@@ -215,8 +221,11 @@ inline constexpr auto option_table<MissingPixelOptions> = std::tuple{
                                  std::vector{PixelSearch::automatic, PixelSearch::off});
         }},
     OptionField<MissingPixelOptions, NanPolicy>{
-        {"nan", "--nan", "error|missing",
-         "Refuse an image with NaN or infinities, or leave these out"},
+        {"nan",
+         "--nan",
+         "error|missing",
+         "Refuse an image with NaN or infinities, or leave these out",
+         {.idle = "error"}},
         [](const MissingPixelOptions& options) {
             return options.leave_out_nonfinite ? NanPolicy::missing : NanPolicy::error;
         },
@@ -228,5 +237,15 @@ inline constexpr auto option_table<MissingPixelOptions> = std::tuple{
                                  std::vector{NanPolicy::error, NanPolicy::missing});
         }},
 };
+
+/// Throws InvalidArgument if an option in the table of a struct is given, asks for something, and
+/// is not used by the method of `options`. `given(field)` returns the value as text if it is given.
+template <class Struct, class Given>
+void require_used(const DeconvolveOptions& options, const Given& given) {
+    for_each_option<Struct>([&](const auto& field) {
+        const std::optional<std::string> value = given(field);
+        if (value && !field.text.asks_for_nothing(*value)) require_option(options, field.text.name);
+    });
+}
 
 }  // namespace convolume

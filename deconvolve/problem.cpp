@@ -192,14 +192,12 @@ Options DeconvolutionProblem::blur(Operation operation) const {
     return convolution;
 }
 
-// To ask for no acceleration, or no coarse start, is always right.
 void check_unused(const DeconvolveOptions& options) {
     const DeconvolveOptions preset;
-    for_each_option<DeconvolveOptions>([&](const auto& field) {
-        const std::string text = option_value_text(field.get(options));
-        const bool asks_for_nothing = text == "none" || text == "0";
-        if (text != option_value_text(field.get(preset)) && !asks_for_nothing)
-            require_option(options.method, field.text.name);
+    require_used<DeconvolveOptions>(options, [&](const auto& field) {
+        std::optional<std::string> value = option_value_text(field.get(options));
+        if (value == option_value_text(field.get(preset))) value.reset();
+        return value;
     });
     if (options.gain && !uses_gain(options))
         throw InvalidArgument(sentence(

@@ -98,11 +98,11 @@ void check_method(const CLI::App& command, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const DeconvolveMethod method = options.method;
     // The library cannot see options that are given as they are by default.
-    require_given_options(command, options);
-    constexpr std::pair<const char*, const char*> others[] = {
-        {"--start", "start"},          {"--warm-start", "start"}, {"--mask", "mask"},
-        {"--weights", "weights"},      {"--no-data", "no_data"},  {"--nan", "nan"},
-        {"--hot-pixels", "hot_pixels"}};
+    require_given_options(command, options, request.missing);
+    constexpr std::pair<const char*, const char*> others[] = {{"--start", "start"},
+                                                              {"--warm-start", "start"},
+                                                              {"--mask", "mask"},
+                                                              {"--weights", "weights"}};
     for (const auto& [flag, option] : others)
         if (command.count(flag) > 0) require_option(method, option);
     options.has_pixel_weights = command.count("--weights") > 0;

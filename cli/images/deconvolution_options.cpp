@@ -27,15 +27,26 @@ void check_uncertainty_options(const CLI::App& command, const std::string& secon
     if (command.count("--splits") == 0) options.splits = usual_splits;
 }
 
-void require_given_options(const CLI::App& command, const DeconvolveOptions& options) {
-    for_each_option<DeconvolveOptions>([&](const auto& field) {
+namespace {
+
+// Requires that the method uses the options in a table that are given and ask for something.
+template <class Struct>
+void require_given(const CLI::App& command, const DeconvolveOptions& options, const Struct& given) {
+    require_used<Struct>(options, [&](const auto& field) -> std::optional<std::string> {
         const std::string flags = field.text.flags;
         const CLI::Option* const option =
-            flags.empty() ? nullptr : command.get_option_no_throw(flags.substr(0, flags.find(',')));
-        const bool is_given = option != nullptr && option->count() > 0;
-        const bool asks_for_nothing = option_value_text(field.get(options)) == "0";
-        if (is_given && !asks_for_nothing) require_option(options, field.text.name);
+            command.get_option_no_throw(flags.substr(0, flags.find(',')));
+        if (option == nullptr || option->count() == 0) return {};
+        return option_value_text(field.get(given));
     });
+}
+
+}  // namespace
+
+void require_given_options(const CLI::App& command, const DeconvolveOptions& options,
+                           const MissingPixelOptions& missing) {
+    require_given(command, options, options);
+    require_given(command, options, missing);
 }
 
 }  // namespace convolume::cli

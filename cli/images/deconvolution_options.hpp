@@ -7,6 +7,7 @@
 #include <string>
 
 #include "convolume/deconvolver.hpp"
+#include "convolume/missing_pixels.hpp"
 
 namespace convolume::cli {
 
@@ -20,7 +21,8 @@ void check_uncertainty_options(const CLI::App& command, const std::string& secon
                                DeconvolveOptions& options);
 
 /// Throws InvalidArgument if an option of the library is given, maybe as it is by default, that
-/// these options do not use.
-void require_given_options(const CLI::App& command, const DeconvolveOptions& options);
+/// asks for something and that these options do not use.
+void require_given_options(const CLI::App& command, const DeconvolveOptions& options,
+                           const MissingPixelOptions& missing = {});
 
 }  // namespace convolume::cli

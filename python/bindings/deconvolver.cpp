@@ -40,6 +40,21 @@ nb::dict to_dict(const DeconvolveReport& report) {
 
 namespace {
 
+/// Throws InvalidArgument if a keyword is given that asks for something, and that the method of
+/// `options` does not use.
+template <class Struct>
+void require_used_keywords(const DeconvolveOptions& options, const nb::dict& given) {
+    require_used<Struct>(options, [&](const auto& field) -> std::optional<std::string> {
+        const std::string keyword(field.text.keyword());
+        if (keyword.empty() || !given.contains(keyword.c_str())) return {};
+        const nb::object value = given[keyword.c_str()];
+        double number = 0;
+        if (value.is_none()) return "";
+        if (nb::try_cast(value, number)) return option_value_text(number);
+        return nb::str(value).c_str();
+    });
+}
+
 /// Returns name, unit and meaning of each fact.
 nb::list describe_facts() {
     nb::list all;
@@ -335,18 +350,22 @@ void bind_deconvolver(nb::module_& module) {
         "Returns whether a method uses an option.", "method"_a, "option"_a);
     module.def(
         "require_option",
-        [](std::string_view method, std::string_view keyword, std::string_view view_updates) {
+        [](std::string_view method, std::string_view option) {
+            require_option(parse_deconvolve_method(method), option);
+        },
+        "Raises InvalidArgument if a method does not use an option.", "method"_a, "option"_a);
+    module.def(
+        "require_used",
+        [](std::string_view method, std::string_view view_updates, const nb::dict& given) {
             DeconvolveOptions options;
             options.method = parse_deconvolve_method(method);
             options.view_updates = parse_view_updates(view_updates);
-            std::string_view name = keyword;
-            for_each_option<DeconvolveOptions>([&](const auto& field) {
-                if (field.text.keyword() == keyword) name = field.text.name;
-            });
-            require_option(options, name);
+            require_used_keywords<DeconvolveOptions>(options, given);
+            require_used_keywords<MissingPixelOptions>(options, given);
         },
-        "Raises InvalidArgument if a method, or a way of updating views, does not use a keyword.",
-        "method"_a, "keyword"_a, "view_updates"_a = "simultaneous");
+        "Raises InvalidArgument if a keyword is given that a method, or a way of updating views, "
+        "does not use, and its value asks for something.",
+        "method"_a, "view_updates"_a, "given"_a);
     module.def("describe_facts", &describe_facts);
     module.def("resolved", &resolved,
                "Returns options with values for what they leave open, for images of this number of "

@@ -14,7 +14,6 @@ from ._run import Devices, Progress, Resources, byte_size
 
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
-_OPEN = ("auto", "off", "error", "none")  # values that ask for nothing
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener", "map"]
 
 
@@ -124,11 +123,8 @@ def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
 
 
 def require_used(options: Mapping[str, Any]) -> None:
-    """Raises InvalidArgument if a keyword is given that the method does not use."""
-    for name, value in options.items():
-        is_open = value is None or value is False or isinstance(value, str) and value in _OPEN
-        if not is_open and not (name == "coarse_start" and value == 0):
-            _core.require_option(options.get("method", "rl"), name, options.get("view_updates", "simultaneous"))
+    """Raises InvalidArgument if a keyword is given that the method does not use, and asks for something."""
+    _core.require_used(options.get("method", "rl"), options.get("view_updates", "simultaneous"), dict(options))
 
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:

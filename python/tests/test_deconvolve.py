@@ -258,6 +258,15 @@ def test_coarse_start_is_refused_in_one_sentence():
         convolume.Deconvolver((20, 20), np.ones((5, 5)), coarse_start=-3, device="cpu")
 
 
+@pytest.mark.parametrize("method", ["rl", "shb", "wb", "rlgc", "nnls", "wiener"])
+def test_values_that_ask_for_nothing_are_accepted_with_every_method(method):
+    idle = {"acceleration": "none", "tv_weight": 0, "roughness": "auto", "coarse_start": 0, "unmatched": 0,
+            "saturation": None, "no_data": "auto", "hot_pixels": "off", "nan": "error"}
+    for name, value in idle.items():
+        if (method, name) != ("wb", "unmatched"):
+            convolume.Deconvolver((9, 9), np.ones((3, 3)), method=method, device="cpu", **{name: value})
+
+
 def test_images_of_a_type_that_is_planned_for(device, random):
     image = random.poisson(20, (6, 20, 22)).astype(np.uint16)
     psf = np.ones((3, 3, 3))

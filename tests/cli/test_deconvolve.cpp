@@ -223,8 +223,12 @@ TEST_CASE("deconvolve: mistakes have their exit codes and one sentence") {
     check({"--output-type", "complex64"}, 2, "complex64");
     check({"--tv", "0.1"}, 2, "not apply to the method rl;");
     check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to the method rl-tv;");
-    check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to the method wiener;");
-    check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to the method shb;");
+    check({"--acceleration", "biggs-andrews", "--method", "wiener"}, 2,
+          "not apply to the method wiener;");
+    check({"--acceleration", "biggs-andrews", "--method", "shb"}, 2,
+          "not apply to the method shb;");
+    check({"--no-data", "0", "--method", "nnls"}, 2, "not apply to the method nnls,");
+    check({"--nan", "missing", "--method", "wiener"}, 2, "not apply to the method wiener,");
     check({"--consensus", "0.5"}, 2, "not apply to the method rl;");
     check({"--unmatched", "2"}, 2, "not apply to the method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak", "--device", "cpu"}, 3, "limit");
@@ -238,6 +242,16 @@ TEST_CASE("deconvolve: mistakes have their exit codes and one sentence") {
     check({"--iterations", "2"}, 65, "zero");
     const auto names = inputs.names();
     CHECK(std::find(names.begin(), names.end(), "never.tif") == names.end());
+}
+
+TEST_CASE("deconvolve: values that ask for nothing are accepted with every method") {
+    const Inputs inputs;
+    const Array plain = inputs.result({"-q", "--method", "nnls", "--iterations", "2"});
+    const Array idle =
+        inputs.result({"-q", "--method", "nnls", "--iterations", "2", "--acceleration", "none",
+                       "--tv", "auto", "--coarse-start", "0", "--saturation", "off", "--no-data",
+                       "off", "--hot-pixels", "auto", "--nan", "error"});
+    CHECK(idle.values == plain.values);
 }
 
 TEST_CASE("deconvolve: a run may start from an image, and time points from the previous result") {

@@ -120,6 +120,13 @@ TEST_CASE("deconvolve: options that the method does not use are refused") {
     CHECK(contains(refused("nnls", [](auto& o) { o.noise_to_signal = 0.1; }), "noise_to_signal"));
     CHECK(contains(refused("nnls", [](auto& o) { o.saturation = 9; }), "compares all pixels"));
     CHECK(contains(refused("rl", [](auto& o) { o.gain = 2; }), "nothing uses gain"));
+    const std::string idle = refused("nnls", [](auto& o) {
+        o.acceleration = Acceleration::none;
+        o.tv_weight = 0;
+        o.coarse_start = 0;
+        o.unmatched = 0;
+    });
+    CHECK(idle == "(nothing was thrown)");
 }
 
 TEST_CASE("deconvolve: names are parsed, and the error for other words lists the choices") {
