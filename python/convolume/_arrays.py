@@ -179,6 +179,11 @@ def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int
     return result, low, high
 
 
+def convert_counting(values: np.ndarray, target: np.ndarray) -> dict[str, int]:
+    """Copies values into an array of another type. Integers are rounded and clamped; returns how many were clamped."""
+    return dict(zip(("clamped_low", "clamped_high"), _core.convert(values, target)))
+
+
 def give_back(result: np.ndarray, like: Any) -> Any:
     """Returns `result` as an array of the library that `like` comes from, if that is PyTorch, xarray or a library of
     the Python array API standard; else itself."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deconvolution: the object behind a recorded image."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, readable, result_type, writable
+from ._arrays import convert_counting, give_back, readable, result_type, writable
 from ._batch import Batch, progress_of_one_image
 from ._deconvolve_options import CallKeywords, PlanKeywords, core_keywords, deconvolution_defaults, require_used
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
-from ._iteration import Accepted, core_callback, refused_acceptance
+from ._iteration import executed
 from ._labels import chosen_axes
 from ._missing_pixels import mark_missing, mask_of, weights_of
 from ._options import extents_of, triple_of, with_keywords
@@ -346,37 +346,18 @@ class Deconvolver:
             for number, (index, psf_number) in enumerate(batch):
                 core, source, left_out, saturated = self._marked(psf_number, sources[index], mask, weights,
                                                                    camera_maximum)
-                target = targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
-                second = None if deviations is None else deviations[index]
-                facts, accepted = self._execute(
-                    lambda a, b, c: core.execute(source, target, a, b, c, second, weights),  # noqa: B023
-                    None if starts is None else starts[index], run, index, step)
-                if accepted is not None:
-                    low, high = _core.convert(accepted, target)
-                    facts |= {"clamped_low": low, "clamped_high": high}
+                begin, second = (None if one is None else one[index] for one in (starts, deviations))
+                facts = executed(
+                    lambda called: core.execute(source, targets[index], begin, called, step, second, weights),  # noqa: B023
+                    lambda estimate: convert_counting(estimate, targets[index]),  # noqa: B023
+                    run.get("callback"), self.image_shape, index, self._arguments)
                 reports.append(facts | {"left_out": left_out, "saturated": saturated})
         self._finish(reports, result.dtype, _core.resolved(self._options_of(0), triple_of(self.image_shape)[0]))
         given = out if out is not None else result if pixels is image else give_back(result, image)
         if deviation is None:
             return given
         return given, deviation if pixels is image else give_back(deviation, image)
-
-    def _execute(self, execute: Callable[..., dict[str, Any]], start: np.ndarray | None, run: CallKeywords,
-                 index: tuple[int, ...], progress: Any) -> tuple[dict[str, Any], np.ndarray | None]:
-        """Calls `execute`; returns the report, and the estimate that the callback accepted, or None if all iterations
-        were done."""
-        callback = run.get("callback")
-        called = None
-        if callback is not None:
-            called = core_callback(callback, self.image_shape, index, self._arguments.get("stop") == "auto")
-        try:
-            return execute(start, called, progress), None
-        except Accepted as accepted:
-            if self._arguments.get("uncertainty"):
-                raise refused_acceptance(accepted) from None
-            return {"iterations": accepted.iteration.number,
-                    "likelihood": accepted.iteration.likelihood}, accepted.estimate
 
     def _finish(self, reports: list[dict[str, Any]], dtype: np.dtype[Any], options: _core.DeconvolveOptions) -> None:
         """Sets the report: counts and seconds of all images, other facts of the last one. Issues its warnings."""
@@ -416,13 +397,11 @@ class Deconvolver:
             self._on_gpus[key] = _core.device_deconvolver(
                 triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
                 image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")), self._from_cache)
-        deconvolver, start = self._on_gpus[key], run.get("start")
-        where = image.address, result.address, image.stream(run.get("stream"))
+        start = None if run.get("start") is None else readable(run.get("start"), "start")
+        where = image.address, result.address, image.stream(run.get("stream")), start
         with progress_bar(run.get("progress")) as report:
-            facts, accepted = self._execute(lambda *calls: deconvolver.execute(*where, *calls),
-                                            None if start is None else readable(start, "start"), run, (), report)
-        if accepted is not None:
-            facts |= result.fill_from(accepted)
+            facts = executed(lambda called: self._on_gpus[key].execute(*where, called, report), result.fill_from,
+                             run.get("callback"), self.image_shape, (), self._arguments)
         self._finish([facts], result.dtype, self._options_of(0))
         return image.give_back(result.array) if out is None else out
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
-from ._arrays import TYPES
+from ._arrays import TYPES, convert_counting
 from ._errors import InvalidArgument, Unavailable
 
 _DLPACK_CUDA = 2
@@ -209,13 +208,12 @@ class DeviceArray:
         """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were
         clamped."""
         converted = np.empty(values.shape, self.dtype)
-        low, high = _core.convert(values, converted)
-        values = converted
+        counts = convert_counting(values, converted)
         if self.library == "torch":
-            self.array.copy_(self.module.from_numpy(values))
+            self.array.copy_(self.module.from_numpy(converted))
         else:
-            self.array[...] = self.module.asarray(values)
-        return {"clamped_low": low, "clamped_high": high}
+            self.array[...] = self.module.asarray(converted)
+        return counts
 
     def stream(self, given: Any) -> int:
         """Returns the address of the caller's CUDA stream, or of the library's current one if `given` is None."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a deconvolution after an iteration, which callbacks get."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +47,7 @@ class Iteration:
 Callback = Callable[[Iteration], object]
 
 
-class Accepted(Exception):
+class _Accepted(Exception):
     """The callback accepts the current estimate and ends the iterations."""
 
     def __init__(self, iteration: Iteration) -> None:
@@ -56,21 +56,25 @@ class Accepted(Exception):
         self.estimate = iteration.estimate
 
 
-def refused_acceptance(accepted: Accepted) -> InvalidArgument:
-    """Returns the error of a callback that accepts an estimate whose uncertainty is requested."""
-    return InvalidArgument("a callback that accepts an estimate ends the run before its uncertainty is estimated: give "
-                           f"iterations={accepted.iteration.number} instead")
+def executed(execute: Callable[[Any], Any], store: Callable[[np.ndarray], Mapping[str, int]], callback: Callback | None,
+             shape: tuple[int, ...], index: tuple[int, ...], options: Mapping[str, Any]) -> Any:
+    """Returns the facts of `execute`, which gets a function of the library that calls `callback`, or None. If the
+    callback accepts an estimate, `store` puts it into the result and returns how many values were clamped.
 
-
-def core_callback(callback: Callback, shape: tuple[int, ...],
-                  index: tuple[int, ...], reports_search: bool) -> Callable[[dict[str, Any], Any], None]:
-    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True.
-    Iterations of a search, whose estimates cannot be read, are reported if `reports_search` is set."""
+    Iterations of a search, whose estimates cannot be read, are reported with ``stop="auto"``.
+    """
     def call(facts: dict[str, Any], read: Any) -> None:
-        if facts["searching"] and not reports_search:
+        if callback is None or facts["searching"] and options.get("stop") != "auto":
             return
         iteration = Iteration(**facts, index=index, _read=read, _shape=shape)
         if isinstance(accepted := callback(iteration), bool | np.bool_) and accepted:
-            raise Accepted(iteration)
+            raise _Accepted(iteration)
 
-    return call
+    try:
+        return execute(None if callback is None else call)
+    except _Accepted as accepted:
+        number = accepted.iteration.number
+        if options.get("uncertainty"):
+            raise InvalidArgument("a callback that accepts an estimate ends the run before its uncertainty is "
+                                  f"estimated: give iterations={number} instead") from None
+        return {"iterations": number, "likelihood": accepted.iteration.likelihood, **store(accepted.estimate)}

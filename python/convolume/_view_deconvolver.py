@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._arrays import readable, result_type, writable
+from ._arrays import convert_counting, readable, result_type, writable
 from ._deconvolve_options import (
     Acceleration,
     Edges,
@@ -20,7 +20,7 @@ from ._deconvolve_options import (
 )
 from ._errors import InvalidArgument, warn, warn_of_changed
 from ._image import Image
-from ._iteration import Accepted, Callback, core_callback, refused_acceptance
+from ._iteration import Callback, executed
 from ._missing_pixels import mark_missing, mask_of
 from ._options import triple_of, with_keywords
 from ._run import Progress, Resources, engines, log_plan, progress_bar
@@ -212,20 +212,15 @@ class ViewDeconvolver:
         if first is not None and first.shape != self.result_shape:
             raise InvalidArgument(f"start has the shape {first.shape} and the result {self.result_shape}: both must be "
                                   "equal")
-        called = None if callback is None else core_callback(callback, self.result_shape, (),
-                                                             self._arguments.get("stop") == "auto")
         deviation = np.empty(self.result_shape, np.float32) if self._arguments.get("uncertainty") else None
         target = result.reshape(triple_of(self.result_shape))
         with progress_bar(progress) as report:
-            try:
-                facts = core.execute(pixels, target, None if first is None else first.reshape(target.shape), called,
-                                     report, None if deviation is None else deviation.reshape(target.shape))
-            except Accepted as accepted:
-                if deviation is not None:
-                    raise refused_acceptance(accepted) from None
-                low, high = _core.convert(accepted.estimate, result)
-                facts = [{"iterations": accepted.iteration.number, "likelihood": accepted.iteration.likelihood,
-                          "clamped_low": low, "clamped_high": high} for _ in pixels]
+            begin, second = (None if one is None else one.reshape(target.shape) for one in (first, deviation))
+            facts = executed(lambda called: core.execute(pixels, target, begin, called, report, second),
+                             lambda estimate: convert_counting(estimate, result),
+                             callback, self.result_shape, (), self._arguments)
+        if not isinstance(facts, list):  # of an estimate that was accepted
+            facts = [dict(facts) for _ in pixels]
         self._finish(facts, findings, result.dtype)
         given = result if out is None else out
         return given if deviation is None else (given, deviation)
