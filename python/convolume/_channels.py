@@ -5,7 +5,7 @@ import importlib
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from ._run import Devices, Progress, engines, progress_bar
 from ._signal_axes import ResultAxes, give_back_signals
 
 
-class _PrototypeKeywords(Devices, total=False):
+class _BankKeywords(Devices, total=False):
     """Keywords of all filter banks."""
 
+    axis: int
     taps_per_channel: int
     step: int | None
     first: int
@@ -31,43 +32,43 @@ class _PrototypeKeywords(Devices, total=False):
     precision: Precision | None
 
 
-class ChannelizerKeywords(_PrototypeKeywords, total=False):
+class _CallKeywords(TypedDict, total=False):
+    """Keywords of the functions that plan and compute in one call."""
+
+    stream: Any
+    progress: Progress
+
+
+class _SplitKeywords(_BankKeywords, total=False):
+    """Keywords of both :class:`Channelizer` and :func:`channelize`."""
+
+    interleaved: bool
+    nan: Nan
+
+
+class ChannelizerKeywords(_SplitKeywords, total=False):
     """Keywords of :class:`Channelizer`."""
 
-    axis: int
-    interleaved: bool
-    nan: Nan
     dtype: Any
 
 
-class ChannelizeKeywords(_PrototypeKeywords, total=False):
+class ChannelizeKeywords(_SplitKeywords, _CallKeywords, total=False):
     """Keywords of :func:`channelize`."""
 
-    axis: int
-    interleaved: bool
-    nan: Nan
     tail: bool
-    stream: Any
-    progress: Progress
 
 
-class SynthesizerKeywords(_PrototypeKeywords, total=False):
+class SynthesizerKeywords(_BankKeywords, total=False):
     """Keywords of :class:`Synthesizer`."""
 
-    axis: int
     dtype: Any
     synthesis_taps: Any
 
 
-class SynthesizeKeywords(_PrototypeKeywords, total=False):
+class SynthesizeKeywords(SynthesizerKeywords, _CallKeywords, total=False):
     """Keywords of :func:`synthesize`."""
 
-    axis: int
-    dtype: Any
-    synthesis_taps: Any
     samples: int | None
-    stream: Any
-    progress: Progress
 
 
 def _defaults(keywords: Any) -> dict[str, Any]:

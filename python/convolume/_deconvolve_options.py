@@ -25,9 +25,10 @@ class _ModelKeywords(Resources, total=False):
     background: float | Literal["auto", "smooth"]
 
 
-class _LikelihoodKeywords(_ModelKeywords, total=False):
-    """Keywords of methods that have a likelihood."""
+class PhotonKeywords(Resources, total=False):
+    """Keywords of methods that have a likelihood, for one image or several views."""
 
+    edges: Edges
     acceleration: Acceleration
     tv_weight: float | Literal["auto"]
     spacing: Sequence[float | None] | None
@@ -35,6 +36,11 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
     saturation: float | Literal["auto"] | None
     no_data: float | Literal["auto", "off"]
     hot_pixels: Literal["auto", "off"]
+
+
+class _LikelihoodKeywords(_ModelKeywords, PhotonKeywords, total=False):
+    """Keywords of methods that have a likelihood."""
+
     coarse_start: int | None
 
 
@@ -60,61 +66,52 @@ class UncertaintyKeywords(TypedDict, total=False):
     seed: int
 
 
-class _DepthKeywords(TypedDict, total=False):
-    """Keyword of images that are deconvolved as a whole: a PSF that varies with depth."""
+class _WholeKeywords(UncertaintyKeywords, total=False):
+    """Keywords of images that are deconvolved as a whole: a PSF that varies with depth, and NaN."""
 
     depths: Sequence[float] | None
-
-
-class _NonfiniteKeywords(TypedDict, total=False):
-    """Keyword of images that are deconvolved as a whole: NaN and infinities."""
-
     nan: Literal["error", "missing"]
 
 
-class PlanKeywords(DeconvolverKeywords, _DepthKeywords, UncertaintyKeywords, _NonfiniteKeywords, total=False):
+class PlanKeywords(DeconvolverKeywords, _WholeKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
 
-class CallKeywords(TypedDict, total=False):
-    """Keywords of :meth:`Deconvolver.__call__`."""
+class _BatchKeywords(TypedDict, total=False):
+    """Keywords of calls that take a batch of images."""
 
     axes: Sequence[int] | int | None
     channel_axis: int | None
     dtype: Any
+    progress: Progress
+
+
+class CallKeywords(_BatchKeywords, total=False):
+    """Keywords of :meth:`Deconvolver.__call__`."""
+
     start: Any
     mask: Any
     weights: Any
     callback: Callback | None
-    progress: Progress
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, UncertaintyKeywords, _NonfiniteKeywords,
-                             total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, _WholeKeywords, _BatchKeywords, total=False):
     """Keywords of :func:`richardson_lucy`."""
 
-    axes: Sequence[int] | int | None
-    channel_axis: int | None
     out: Any
-    dtype: Any
     mask: Any
     weights: Any
     callback: Callback | None
-    progress: Progress
 
 
-class WienerKeywords(_ModelKeywords, UncertaintyKeywords, total=False):
+class WienerKeywords(_ModelKeywords, UncertaintyKeywords, _BatchKeywords, total=False):
     """Keywords of :func:`wiener`."""
 
-    axes: Sequence[int] | int | None
-    channel_axis: int | None
     iterations: int
     spacing: Sequence[float | None] | None
     stop: float | None
     out: Any
-    dtype: Any
-    progress: Progress
 
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:

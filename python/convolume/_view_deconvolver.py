@@ -11,8 +11,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._arrays import convert_counting, readable, result_type, writable
 from ._deconvolve_options import (
-    Acceleration,
-    Edges,
+    PhotonKeywords,
     UncertaintyKeywords,
     core_keywords,
     deconvolution_defaults,
@@ -23,27 +22,19 @@ from ._image import Image
 from ._iteration import Callback, executed
 from ._missing_pixels import mark_missing, mask_of
 from ._options import triple_of, with_keywords
-from ._run import Progress, Resources, engines, log_plan, progress_bar
+from ._run import Progress, engines, log_plan, progress_bar
 from ._views import View, core_view, listed, shapes_of
 
 ViewUpdates = Literal["simultaneous", "sequential", "efficient"]
 
 
-class ViewKeywords(Resources, total=False):
+class ViewKeywords(PhotonKeywords, total=False):
     """Keywords of :class:`ViewDeconvolver` that also apply to views in blocks."""
 
     method: Literal["rl", "rl-tv", "shb", "map"]
     iterations: int | None
-    acceleration: Acceleration
     view_updates: ViewUpdates
-    edges: Edges
-    tv_weight: float | Literal["auto"]
     roughness: float | Literal["auto"]
-    spacing: Sequence[float | None] | None
-    stop: float | Literal["auto"] | None
-    saturation: float | Literal["auto"] | None
-    no_data: float | Literal["auto", "off"]
-    hot_pixels: Literal["auto", "off"]
     nan: Literal["error", "missing"]
 
 
