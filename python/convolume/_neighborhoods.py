@@ -18,7 +18,7 @@ from ._device import is_on_gpu
 from ._errors import InvalidArgument, WrongType
 from ._gpu_numbers import GpuNumbers, on_host
 from ._options import Boundary, Precision, axes_of, continued_indices
-from ._sums import Array, Resources, convolved, empty_beside
+from ._sums import Array, Resources, convolved, empty_beside, precision_of
 
 Samples = Callable[[Sequence[int]], Array]
 Order = Literal["line", "box"]  # order of a sum's terms in SciPy: in its filters of one axis, and of several
@@ -74,11 +74,6 @@ def truncated_sums(image: Array, filter_: Filter, dtype: np.dtype[Any], order: O
             part /= filter_.divisor
         result[first:first + _SAMPLES] = _wrapped(part, dtype)
     return result.reshape(image.shape)
-
-
-def buffer_for(image: Array) -> Array:
-    """Returns memory that several calls of :func:`truncated_sums` can share."""
-    return np.empty(image.shape)
 
 
 def _any_near(sums: Array, near: float) -> bool:
@@ -311,11 +306,6 @@ def _writable_output(output: Any, image: Array) -> Array:
     return output
 
 
-def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
-    """Returns the precision of sums that are stored as `dtype`."""
-    return "float32" if dtype.char in "efF" else "float64"
-
-
 def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, resources: Resources,
              buffer: Array | None = None) -> Array:
     """Returns the sums of a filter, in the type of `result`.
@@ -332,7 +322,7 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
     if dtype.kind in "biu":
         return truncated_sums(image, one._replace(cval=float(cval.real)), dtype, order, resources, buffer)
     taps = one.weights / one.divisor if one.divisor != 1 else one.weights
-    precision = _precision(dtype)
+    precision = precision_of(dtype)
     if not cmath.isfinite(cval):
         return _beside_infinite(image, one._replace(weights=taps), precision, resources).astype(dtype, copy=False)
     if is_complex and complex(cval).imag != 0:
@@ -380,7 +370,7 @@ def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result
     if not filters:
         return result.deliver(image.copy())
     has_buffer = isinstance(image, np.ndarray) and result.dtype.kind in "biu" and len(filters) > 1
-    buffer = buffer_for(image) if has_buffer else None
+    buffer = np.empty(image.shape) if has_buffer else None  # which all calls of truncated_sums() share
     groups = _groups(filters, image.size, cval, result.dtype)
     for number, group in enumerate(groups):
         goal = result if number == len(groups) - 1 else FilterOutput(result.dtype, None)

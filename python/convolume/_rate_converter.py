@@ -14,15 +14,15 @@ from ._options import axis_among
 from ._resample import BlockForm, _BlockStream
 from ._run import thread_count
 from ._signal_axes import ResultAxes, give_back_signals
-from ._sums import computable, numbers
+from ._sums import computable, numbers, precision_of
 
 _NO_RATIOS = np.empty(0)
 
 
 def _options(ratio: float, lowest_ratio: float | None, attenuation: float, pass_band: float, result: np.dtype[Any],
              workers: int | None) -> _core.RateOptions:
-    return _core.RateOptions(ratio, lowest_ratio or 0, attenuation, pass_band,
-                             "float32" if result.char in "fF" else "float64", thread_count(workers))
+    return _core.RateOptions(ratio, lowest_ratio or 0, attenuation, pass_band, precision_of(result),
+                             thread_count(workers))
 
 
 def _ratios(ratio: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from ._gpu_numbers import GpuNumbers
 from ._linear_map import LinearMap, linear_operator
 from ._options import axis_among, whole_numbers
 from ._run import Device, parse_device, thread_count
-from ._sums import Array, computable
+from ._sums import Array, computable, precision_of
 
 Extension = Literal["constant", "wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect",
                     "line"]
@@ -39,7 +39,7 @@ class Resampling(NamedTuple):
     def options(self, dtype: np.dtype[Any], threads: int = 0) -> _core.ResampleOptions:
         """Returns the options of a resampler whose results have the type `dtype`."""
         return _core.ResampleOptions(self.up, self.down, self.origin, self.extension, complex(self.value),
-                                     "float32" if dtype.char in "fF" else "float64", threads)
+                                     precision_of(dtype), threads)
 
 
 def resampled(signals: Array, resampling: Resampling, count: ResultCount, axis: int, dtype: np.dtype[Any],

@@ -90,8 +90,9 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
     return _Axes(*zip(*several))
 
 
-def _precision_of(dtype: np.dtype[Any]) -> Precision:
-    return "float32" if dtype.char in "fF" else "float64"
+def precision_of(dtype: np.dtype[Any]) -> Precision:
+    """Returns the precision of sums that are stored as `dtype`."""
+    return "float32" if dtype.char in "efF" else "float64"
 
 
 class SmallSums(NamedTuple):
@@ -115,7 +116,7 @@ def small_sums(image: tuple[int, ...], kernel: tuple[int, ...], dtype: np.dtype[
     if min(shape) < 1 or max(math.prod(shape) * math.prod(kernel), math.prod(image)) > _MOST_PRODUCTS:
         return None
     middle = [(k - 1) // 2 for k in kernel] if center is None else center
-    options = _core.Options(precision=_precision_of(dtype), mode=mode, nan="propagate",
+    options = _core.Options(precision=precision_of(dtype), mode=mode, nan="propagate",
                             origin=[0] * (3 - len(kernel)) + list(middle),
                             boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
     return SmallSums(options, shape, dtype)
@@ -158,7 +159,7 @@ def plain_sums(image: ArrayForm, kernel: ArrayForm, dtype: np.dtype[Any], resour
     is_long = len(image.shape) == 1 and image.shape[0] >= _LONG_SIGNAL
     if min(kernel.shape) < 2 or is_long or not 1 <= len(kernel.shape) <= _MOST_AXES:
         return PlainSums(small, None)
-    options: dict[str, Any] = {**form, **resources._asdict(), "nan": "error", "precision": _precision_of(dtype)}
+    options: dict[str, Any] = {**form, **resources._asdict(), "nan": "error", "precision": precision_of(dtype)}
     options["origin"] = options.pop("center", None) or tuple((k - 1) // 2 for k in kernel.shape)
     return PlainSums(small, alike_calls("convolve", *image, *kernel, **options))
 

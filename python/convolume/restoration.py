@@ -8,7 +8,7 @@ results. Some defaults of the originals are unusual: the docstrings describe the
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ._convolver import CachedConvolver
 from ._errors import BadData, InvalidArgument, Unavailable, optional_module
 from ._gpu_numbers import GpuConvolver, GpuNumbers, on_host
 from ._run import Device, thread_count
-from ._sums import Array, ByteSize, Resources, empty_beside, given_back, numbers
+from ._sums import Array, ByteSize, Resources, empty_beside, given_back, numbers, precision_of
 
 __all__ = ["richardson_lucy", "wiener"]
 
@@ -100,9 +100,8 @@ def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float 
     estimate = np.full_like(observed, 0.5)
     if iterations < 1:
         return estimate
-    precision: Literal["float32", "float64"] = "float32" if observed.dtype == np.float32 else "float64"
-    blur, back = (CachedConvolver(observed.shape, kernel, dtype=observed.dtype, origin="scipy", precision=precision,
-                            nan="propagate", executions=iterations, **resources._asdict())
+    blur, back = (CachedConvolver(observed.shape, kernel, dtype=observed.dtype, origin="scipy", nan="propagate",
+                                  precision=precision_of(observed.dtype), executions=iterations, **resources._asdict())
                   for kernel in (psf, np.flip(psf)))
     blurred, correction = np.empty_like(observed), np.empty_like(observed)
     for _ in range(iterations):

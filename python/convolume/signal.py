@@ -48,6 +48,7 @@ from ._sums import (
     given_back,
     numbers,
     plain_sums,
+    precision_of,
 )
 
 __all__ = ["convolve", "correlate", "decimate", "fftconvolve", "oaconvolve", "resample", "resample_poly", "upfirdn"]
@@ -260,7 +261,7 @@ def _gpu_form(first: ArrayForm, second: ArrayForm, mode: Mode, resources: Resour
         return None
     image, kernel = (second, first) if is_exchanged else (first, second)
     problem = problem_on_gpu(image, kernel, "scipy", operation="convolve", mode=mode, nan="propagate",
-                             precision=_precision(np.result_type(first.dtype, second.dtype)), **resources._asdict())
+                             precision=precision_of(np.result_type(first.dtype, second.dtype)), **resources._asdict())
     return _GpuForm(problem, is_exchanged)
 
 
@@ -353,10 +354,6 @@ def _transformed(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype.char == "e" else dtype
 
 
-def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
-    return "float32" if dtype.char in "efF" else "float64"
-
-
 def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.dtype[Any],
                resources: Resources) -> Array:
     """Computes the convolution along the chosen axes, with one kernel for a whole batch or one for each image of it."""
@@ -367,14 +364,14 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
             in1, in2 = in2, in1
     looped = [axis for axis in others if in2.shape[axis] > 1]
     if not looped:
-        return convolved(in1, in2, mode=mode, precision=_precision(dtype), resources=resources)
+        return convolved(in1, in2, mode=mode, precision=precision_of(dtype), resources=resources)
     result: Array = None
     for index in itertools.product(*(range(in2.shape[axis]) for axis in looped)):
         part: list[slice] = [slice(None)] * in1.ndim
         for axis, number in zip(looped, index):
             part[axis] = slice(number, number + 1)
         image = in1[tuple(slice(None) if n == 1 else one for n, one in zip(in1.shape, part))]
-        sums = convolved(image, in2[tuple(part)], mode=mode, precision=_precision(dtype), resources=resources)
+        sums = convolved(image, in2[tuple(part)], mode=mode, precision=precision_of(dtype), resources=resources)
         if result is None:
             shape = [in2.shape[axis] if axis in looped else n for axis, n in enumerate(sums.shape)]
             result = empty_beside(sums, shape, sums.dtype)
@@ -410,7 +407,7 @@ def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resour
     summed: Summed = "direct" if method == "direct" else "auto"
     if dtype.kind in "biu":
         return exact_sums(in1, in2, dtype, mode, summed, resources)
-    result = convolved(in1, in2, mode=mode, precision=_precision(dtype), method=summed, local_nan=method == "direct",
+    result = convolved(in1, in2, mode=mode, precision=precision_of(dtype), method=summed, local_nan=method == "direct",
                        resources=resources)
     if isinstance(result, GpuNumbers):
         return result.astype(dtype)
