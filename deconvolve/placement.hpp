@@ -110,12 +110,11 @@ struct DeviceDeconvolution {
     Make arrays_on_one;    ///< operations over arrays on one GPU
     std::unique_ptr<Runner> (*walks)(const DeconvolutionProblem&, const GpuChoice&,
                                      const std::string& why_not_resident);
-    /// Several views on one GPU: the object of their forward model, the views with their PSFs, and
-    /// the scales of their images, which are kept by reference.
-    std::unique_ptr<Runner> (*views_on_one)(const DeconvolutionProblem&, const GpuChoice&,
-                                            const ObjectGrid& object,
-                                            const std::vector<View>& views,
-                                            const ViewScales& scales);
+    /// Several views with arrays on one GPU: the object of their forward model, the views with
+    /// their PSFs, and the scales of their images, which are kept by reference.
+    std::unique_ptr<Runner> (*views)(const DeconvolutionProblem&, const GpuChoice&,
+                                     const ObjectGrid& object, const std::vector<View>& views,
+                                     const ViewScales& scales);
     std::unique_ptr<CallerImages> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
 };
 

@@ -19,8 +19,8 @@ namespace convolume::forward::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Vectors of doubles, and of other types with as many lanes. What is stored by these is loaded by
-/// these, as a processor waits for what it has stored by parts.
+/// Vectors of doubles, and of other types with as many lanes. What was stored as a vector is loaded
+/// as one of the same size: a processor passes such a value on, and otherwise waits for memory.
 using Doubles = hn::CappedTag<double, lanes>;
 template <class T>
 using InLanes = hn::Rebind<T, Doubles>;
@@ -276,7 +276,7 @@ HWY_INLINE void scatter_samples_of(const SampleRow& samples, const IndexRange& r
                 is_inside = hn::IfThenElseZero(hn::Eq(inside, first), is_inside);
                 at = hn::MulAdd(inside, hn::Set(d, stride), at);
                 stride *= static_cast<double>(extents[axis]);
-                // Those along z, which come last, know whether a sample is inside.
+                // The weights along z are computed last, and are 0 for samples outside of the box.
                 const auto factor = a == 0 ? is_inside : one;
                 store_doubles(hn::Mul(factor, hn::Sub(one, upper)), weights[a][0] + i);
                 store_doubles(hn::Mul(factor, upper), weights[a][1] + i);

@@ -41,10 +41,10 @@ struct SampleRow {
 template <class T>
 void gather_samples(const SampleRow& samples, const IndexRange& range, const T* object, T* row);
 
-/// A box of an object's voxels, and the cells in which samples between them are added up. A cell
-/// has four sums: those of samples for which its voxel is the first neighbor along z and y, and
-/// those for the neighbor behind it along y, along z, and along both. So a sample adds to two
-/// cells, which follow each other along x, where it would add to eight voxels.
+/// A box of an object's voxels, and the cells in which samples between them are added up. The cell
+/// of voxel (z, y, x) has four sums, for (z, y, x) itself, (z, y + 1, x), (z + 1, y, x) and
+/// (z + 1, y + 1, x). So a sample adds to two cells, which follow each other along x, where it
+/// would add to eight voxels.
 struct CornerBox {
     Box3 voxels;
 

@@ -31,7 +31,7 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, index_t row_step) {
 }
 
 /// Transposes the rows from row `i` on by vectors of `width` rows, and returns the next row. Whole
-/// vectors are stored, as lines of the cache that are written by parts cost the time of several.
+/// vectors are stored, as several partial writes of a line of the cache cost much more time.
 template <std::size_t width, bool adds, class Put>
 HWY_INLINE index_t transpose_rows(const float* from, index_t from_step, index_t i, index_t rows,
                                   index_t columns, float weight, float* to, index_t to_step,

@@ -203,8 +203,8 @@ void ViewSampling::add_back(const T* grid, T* object, int threads) const {
                     const IndexRange range = samples_near(samples, box.voxels);
                     if (range.count() == 0) return;
                     const T* const row = grid + (z * grid_.y + y) * grid_.x;
-                    // The next rows have samples of the box at nearly the same places. The
-                    // processor does not foresee them, as they are short.
+                    // The next rows have samples of the box at nearly the same places. Rows are
+                    // too short for the processor to load them in advance by itself.
                     for (index_t x = range.begin; x < range.end + lanes; x += lanes)
                         hwy::Prefetch(row + 4 * grid_.x + x);
                     scatter_samples(samples, range, box, row, cells.data());

@@ -146,7 +146,7 @@ double HeldOutSearch::share_of_time() const {
 }
 
 struct HeldOutSearch::Stage {
-    int best = 1;            ///< number of iterations after which the halves are nearest
+    int best = 1;            ///< number of iterations after which the halves were nearest
     int searched = 0;        ///< number of iterations done
     double misfit = 0;       ///< deviance of the reference for each pixel, less 1
     double half_misfit = 0;  ///< the same after half of the iterations
@@ -219,7 +219,7 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const RestoredLevel& level,
         report(iteration, 0);
     };
     execute(0, reference.view(), own, 0, 0.5);
-    // A longer reference follows as soon as the nearest estimate comes late, wherever it is.
+    // A larger number needs a longer reference, so that this comparison can end.
     stage.most_judged = is_last || !stage.fits() ? most : search::judged_share * most;
     double least = std::numeric_limits<double>::infinity();
     own.reads_every = 1;

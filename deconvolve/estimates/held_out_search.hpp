@@ -65,7 +65,8 @@ class HeldOutSearch {
 
     HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem, int threads);
     /// Returns the iterations on the second half after which the estimate is nearest to the
-    /// reference, which has `most` iterations on the first half.
+    /// reference, which has `most` iterations on the first half. Unless no longer reference may
+    /// follow (`is_last`), it ends as soon as that number needs one.
     Stage compare_halves(const RestoredLevel& level, const std::array<Volume, 2>& halves, int most,
                          bool is_last, const DeconvolveRun& run, const ExecutionContext& context);
     /// Compares the halves with references of more and more iterations until one has enough of

@@ -37,7 +37,7 @@ class DeviceViewGroup {
             pixels = checked_add(pixels, element_count(view.image));
         }
         const index_t arrays =
-            checked_add(checked_multiply(2, home_bytes(object)),
+            checked_add(bytes_of(object.shape, PixelType::float32),
                         checked_multiply(pixels, static_cast<index_t>(sizeof(float))));
         check_gpu_arrays("copies of the object and of images", arrays, limit);
         on_device_.emplace(device, voxels_, pixels);
@@ -60,6 +60,9 @@ class DeviceViewGroup {
     index_t device_bytes() const { return bytes_; }
     Shape3 transforms() const { return on_device_->model->transforms(); }
     bool has(std::size_t view) const { return view >= first_ && view < first_ + count_; }
+
+    /// Makes the group begin anew, whatever an execution that failed has left.
+    void reset() { on_device_->is_working = false; }
 
     /// Enqueues the computation of a view's image of `count` pixels.
     void record(std::size_t view, const float* object, float* image, index_t count,

@@ -112,23 +112,31 @@ class ViewRunner final : public GpuRunner {
         plan_.grid = model_->transforms();
         plan_.array_bytes = array_bytes(problem);
         plan_.device_bytes = arrays + model_->device_bytes();
-        for (const auto& group : groups_) {
-            forward::extend_to(plan_.grid, group->transforms());
-            plan_.device_bytes = std::max(plan_.device_bytes, group->device_bytes());
+        index_t elsewhere = 0;
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            forward::extend_to(plan_.grid, groups_[g]->transforms());
+            const bool is_here = devices[devices.size() - 1 - g] == device_;
+            index_t& bytes = is_here ? plan_.device_bytes : elsewhere;
+            bytes = is_here ? checked_add(bytes, groups_[g]->device_bytes())
+                            : std::max(bytes, groups_[g]->device_bytes());
         }
+        plan_.device_bytes = std::max(plan_.device_bytes, elsewhere);
         for (std::size_t d = 1; d < devices.size(); ++d)
             plan_.engines += message(" gpu:", devices[d]);
     }
     ~ViewRunner() override {
+        groups_.clear();  // waits for their work on the arrays
         free_on_device(arrays_);
         free_on_device(model_);
     }
 
   private:
     Executor& executor(const DeconvolutionProblem& problem) override {
+        for (const auto& group : groups_) group->reset();
         return executor_.emplace(*arrays_, problem);
     }
 
+  public:
     // Returns the devices that compute. The first one has the arrays. Updates by one view after the
     // other leave nothing to do for a further GPU.
     static std::vector<int> devices_for(const DeconvolutionProblem& problem,
@@ -138,6 +146,7 @@ class ViewRunner final : public GpuRunner {
         return devices;
     }
 
+  private:
     DeviceViews::Groups groups_;
     std::optional<forward::DeviceModel<float>> model_;
     std::optional<ViewArrays<DeviceViews>> arrays_;
@@ -149,8 +158,17 @@ class ViewRunner final : public GpuRunner {
 std::unique_ptr<Runner> make_view_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const ObjectGrid& object, const std::vector<View>& views,
                                          const ViewScales& scales) {
-    return std::make_unique<ViewRunner>(problem, static_cast<const DeviceChoice&>(gpus), object,
-                                        views, scales);
+    DeviceChoice choice = static_cast<const DeviceChoice&>(gpus);
+    // A further GPU whose memory is full does not keep the others from computing.
+    for (;;) {
+        try {
+            return std::make_unique<ViewRunner>(problem, choice, object, views, scales);
+        } catch (const OutOfMemory&) {
+            choice.devices = ViewRunner::devices_for(problem, choice, views.size());
+            if (choice.devices.size() == 1) throw;
+            choice.devices.pop_back();
+        }
+    }
 }
 
 }  // namespace convolume::deconvolve

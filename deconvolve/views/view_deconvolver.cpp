@@ -259,8 +259,7 @@ bool ViewDeconvolver::Impl::place_on_gpu(const std::vector<View>& given,
         !gpu_unavailable().empty())
         return false;
     try {
-        runner = device->views_on_one(problem, *device->choose(engines, nullptr), object, given,
-                                      *scales);
+        runner = device->views(problem, *device->choose(engines, nullptr), object, given, *scales);
     } catch (const OutOfMemory& error) {
         plan.why_not_on_device = error.what();
         return false;

@@ -214,7 +214,7 @@ CONVOLUME_DEVICE int load_pixel_pairs(const Context& context, const RowJob<Real>
     return 2 * loaded_so_far;
 }
 
-/// Reads a pixel that no thread writes while the CUDA kernel runs.
+/// Reads a pixel that no other thread block writes while the CUDA kernel runs.
 template <class Context, class S>
 CONVOLUME_DEVICE S load_element(const Context& context, const S* pixel) {
     if constexpr (is_short_pixel<S>)

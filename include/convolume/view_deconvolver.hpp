@@ -56,9 +56,10 @@ CONVOLUME_API bool deconvolves_views(DeconvolveMethod method);
 /// image alone. A number of iterations that is left open is found from one photon in eight of each
 /// view (DeconvolveOptions::hold_out). For the uncertainty (DeconvolveOptions::splits and
 /// DeconvolveRun::uncertainty), the photons of all views are divided in each split. Arrays are in
-/// the memory of one GPU, the first of those that are chosen, if it holds them. If the caller names
-/// several GPUs, the convolutions of simultaneous updates are divided among them, view by view.
-/// Otherwise arrays are in host memory, and CPU or GPUs convolve.
+/// the memory of one GPU, the first of those that are chosen, if it holds them. Otherwise they are
+/// in host memory, and CPU or GPUs convolve. If the caller names several GPUs and the first one
+/// holds the arrays, and another object for each further GPU, the convolutions of simultaneous
+/// updates are divided among them, view by view. GPUs whose memory is too full are left out.
 /// @code{.cpp}
 /// Volume psf({5, 5, 5}, PixelType::float32), turned_psf({5, 5, 5}, PixelType::float32);
 /// std::fill_n(psf.elements<float>(), 125, 1.0F);

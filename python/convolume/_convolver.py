@@ -302,7 +302,11 @@ class Convolver:
         batch = self._batch_of(image.shape)
         if self._is_too_narrow(image.dtype):
             return self._for_double()._call_on_gpu(image, out, stream)
-        key = image.device, image.dtype, image.storage, storage_of(out)
+        stored = "plain" if out is None or not is_on_gpu(out) else storage_of(out)
+        if stored != "plain" and self._natural != np.float32:
+            raise InvalidArgument(f"out is of {stored}, and results are of {self._natural} here: plan the convolver "
+                                  "with precision='float32'")
+        key = image.device, image.dtype, image.storage, stored
         with self._lock:
             if key not in self._on_gpus:
                 self._on_gpus[key] = self._problem.for_arrays_on(*key)

@@ -139,7 +139,8 @@ class DeviceArray:
         # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
-            kind = "" if dtype is None else f" of {dtype}"
+            others_too = ", float16 or bfloat16" if takes_short_floats and dtype == np.float32 else ""
+            kind = "" if dtype is None else f" of {dtype}{others_too}"
             raise InvalidArgument(f"out must be a contiguous array{kind}, shape {shape}, on the GPU of the image")
         return found
 

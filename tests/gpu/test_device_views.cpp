@@ -11,6 +11,7 @@
 #include "convolume/device_forward_model.hpp"
 #include "convolume/view_deconvolver.hpp"
 #include "forward/device_model.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "tests/catch.hpp"
 #include "tests/forward/views.hpp"
@@ -233,6 +234,10 @@ TEST_CASE("device views: GPUs that are named share the views", "[gpu]") {
         const Volume by_two = restored({0, 0}, are_divided ? "gpu:0 gpu:0" : "gpu:0");
         // A fourth GPU has no view.
         const Volume by_all = restored({0, 0, 0, 0}, are_divided ? "gpu:0 gpu:0 gpu:0" : "gpu:0");
+        if (gpu::device_count() > 1) {
+            const Volume by_others = restored({0, 1}, are_divided ? "gpu:0 gpu:1" : "gpu:0");
+            CHECK(relative_difference<float>(by_others, by_one) < 1e-4);
+        }
         CHECK(relative_difference<float>(by_two, by_one) < 1e-4);
         CHECK(relative_difference<float>(by_all, by_one) < 1e-4);
     };
