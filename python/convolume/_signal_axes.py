@@ -58,7 +58,8 @@ def _data_array_of(result: np.ndarray, like: Any, axes: ResultAxes) -> Any:
     if axes.joins:
         lost.add(names.pop(axes.axis - 1))
     elif axes.new:
-        names.insert(axes.axis, _free_name(axes.new, names))
+        numbered = (f"{axes.new}_{number}" for number in range(2, 99))
+        names.insert(axes.axis, next(one for one in (axes.new, *numbered) if one not in names))
     extents = dict(zip(names, result.shape))
     coordinates = {name: one for name, one in like.coords.items() if not lost & set(one.dims)}
     keeps_samples = axes.first == 0 and axes.step == 1 and extents[samples] == like.sizes[samples]
@@ -69,16 +70,7 @@ def _data_array_of(result: np.ndarray, like: Any, axes: ResultAxes) -> Any:
     if times is not None and not keeps_samples:
         coordinates[samples] = times.at(axes.first + axes.step * np.arange(extents[samples]), samples)
     if axes.frequencies is not None and axes.is_timed:
+        factor, unit = (1.0, "cycles/sample") if times is None else times.frequency_unit()
         name = names[axes.axis]
-        coordinates[name] = _frequency_coordinate(name, axes.frequencies, times)
+        coordinates[name] = name, axes.frequencies * factor, {"units": unit} if unit else {}
     return type(like)(result, dims=names, coords=coordinates, attrs=like.attrs, name=like.name)
-
-
-def _free_name(name: str, taken: list[Any]) -> str:
-    """Returns the name, with a number if an axis has it already."""
-    return next(one for one in (name, *(f"{name}_{n}" for n in range(2, 99))) if one not in taken)
-
-
-def _frequency_coordinate(name: Any, frequencies: np.ndarray, times: _xarray.EvenCoordinate | None) -> Any:
-    factor, unit = (1.0, "cycles/sample") if times is None else times.frequency_unit()
-    return name, frequencies * factor, {"units": unit} if unit else {}

@@ -37,13 +37,15 @@ def take_views(source: str, target: str, given: dict[str, Any]) -> list[str]:
     if unit not in ("", "um", "voxel"):
         raise InvalidArgument(f"--transform-unit is um or voxel, not '{unit}': choose one of these")
     maps = _core.read_view_maps(transforms, unit, sources, [image._metadata for image in images], to_result)
+    matrices = [np.column_stack([matrix, offset]) for matrix, offset in maps]
     origin, border = given.pop("origin", "middle"), given.pop("border", 0)
     given["views"] = [
         View(**_psfs(_of_view(psfs, number, ""), target, origin, image),
-             transform=_transform(np.column_stack([matrix, offset]), "shape" in given),
+             # None: its voxels are those of the result.
+             transform=matrix if "shape" in given or not np.array_equal(matrix, np.eye(3, 4)) else None,
              mask=_mask(_of_view(masks, number, None), image), background=_of_view(backgrounds, number, "auto"),
              light=_of_view(lights, number, 1.0), border=border)
-        for number, (image, (matrix, offset)) in enumerate(zip(images, maps))]
+        for number, (image, matrix) in enumerate(zip(images, matrices))]
     return sources
 
 
@@ -59,11 +61,6 @@ def _mask(path: str | None, view: Image) -> np.ndarray | None:
     image = open_image(path)
     _core.check_view_mask(path, image._metadata, view._metadata.shape)
     return np.asarray(image).reshape(view._metadata.shape)
-
-
-def _transform(matrix: np.ndarray, has_grid: bool) -> np.ndarray | None:
-    """Returns the transform of a view, or None if its voxels are those of the result."""
-    return None if not has_grid and np.array_equal(matrix, np.eye(3, 4)) else matrix
 
 
 def _take_grid(given: dict[str, Any], first: Image) -> list[list[float]]:
