@@ -164,16 +164,21 @@ def brightest_box(image: Any, channel: int) -> BlockSamples:
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
     best, light = None, -np.inf
     for place in np.ndindex(2, 2, 2):
-        begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
-        box = [slice(b, b + s) for b, s in zip(begin, size)]
-        values = read_box(image, 0, channel, box)
-        inside = slice(0, size[0]), slice(0, size[1]), slice(0, size[2])
-        sample = BlockSamples(values, inside, [np.arange(one.start, one.stop) for one in box], Block(
-            0, 0, channel, (begin[0], begin[1], begin[2]), (box[0].stop, box[1].stop, box[2].stop)))
+        z, y, x = ((n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place))
+        block = Block(0, 0, channel, (z, y, x), (z + size[0], y + size[1], x + size[2]))
+        sample = read_samples(image, block, block.slices)
         if (mean := sample.mean()) > light:
             best, light = sample, mean
     assert best is not None
     return best
+
+
+def read_samples(image: Any, block: Block, box: Sequence[slice]) -> BlockSamples:
+    """Reads the samples of a box, which may be empty, for a block."""
+    extents = [one.stop - one.start for one in box]
+    values = read_box(image, block.t, block.c, box) if min(extents) > 0 else np.empty(extents, image.dtype)
+    inside = slice(0, extents[0]), slice(0, extents[1]), slice(0, extents[2])
+    return BlockSamples(values, inside, [np.arange(one.start, one.stop) for one in box], block)
 
 
 def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:

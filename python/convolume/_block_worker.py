@@ -3,6 +3,8 @@
 
 import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from ._block_samples import BlockSamples, read_box
 from ._blocks import Block, Blocks, Triple
-from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable, messages_name_flags
+from ._errors import BadData, Error, InvalidArgument, OutOfMemory, Unavailable, messages_name_flags
 from ._files import open_quietly
 from ._image import Image
 from ._manifest import EMPTY, BlockCounts, hash_of_request, record_counts
@@ -108,6 +110,16 @@ class BlockReport:
         self.error = sentence(error)
         self.damaged = isinstance(error, BadData)
 
+    @contextmanager
+    def failing(self) -> Generator[None]:
+        """Notes an error within the context, unless it would occur again in every other block."""
+        try:
+            yield
+        except FATAL:
+            raise
+        except Exception as error:  # a function of the caller may raise anything
+            self.fail(error)
+
 
 class Worker:
     """Reads, computes and writes blocks with one set of open arrays: one worker for each process, or each device."""
@@ -180,12 +192,6 @@ class Worker:
         report.seconds["write"] = time.perf_counter() - begin
         report.bytes_written = result.nbytes
 
-    def _reduce(self, block: Block, report: BlockReport) -> None:
-        begin = time.perf_counter()
-        self.target.reduce(self.job.level, block)
-        report.seconds["reduce"] = time.perf_counter() - begin
-        report.bytes_written = block.voxels * self.job.facts.dtype.itemsize
-
     def run(self, number: int) -> BlockReport:
         """Reads, computes and writes one block."""
         report = BlockReport(number)
@@ -194,16 +200,15 @@ class Worker:
         block = self.blocks[number]
         if self.target.has_all_shards(self.job.level, block):  # a process stored it, and was lost before it reported
             return report
-        try:
+        with report.failing():
             if self.job.level:
-                self._reduce(block, report)
-                return report
-            samples = self.read(block, report)
-            self.write(block, None if samples is None else self.compute(samples, block, report), report)
-        except (*FATAL, KeyboardInterrupt):
-            raise
-        except Exception as error:  # a function of the caller may raise anything
-            report.fail(error)
+                begin = time.perf_counter()
+                self.target.reduce(self.job.level, block)
+                report.seconds["reduce"] = time.perf_counter() - begin
+                report.bytes_written = block.voxels * self.job.facts.dtype.itemsize
+            else:
+                samples = self.read(block, report)
+                self.write(block, None if samples is None else self.compute(samples, block, report), report)
         return report
 
 
@@ -211,10 +216,3 @@ def sentence(error: BaseException) -> str:
     """Returns the message of an error in one line, with the type of errors of other packages."""
     text = " ".join(str(error).split())
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
-
-
-def exit_after_device_failure(error: Exception) -> None:
-    """Ends this process if its GPU failed, as it cannot use the GPU again. Dask's nanny then starts another process."""
-    if isinstance(error, DeviceFailure):
-        os._exit(1)
-

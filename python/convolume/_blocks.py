@@ -5,6 +5,7 @@ A *Zarr chunk* holds the samples that are compressed together, a *shard* the chu
 whole shards that one task computes. Extents are along z, y, x.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,13 +38,6 @@ def symmetric_halo(numbers: Sequence[int]) -> Halo:
     return (found[0], found[0]), (found[1], found[1]), (found[2], found[2])
 
 
-def product(numbers: Sequence[int]) -> int:
-    result = 1
-    for n in numbers:
-        result *= int(n)
-    return result
-
-
 @dataclass(frozen=True)
 class Block:
     """A box of one channel at one time."""
@@ -66,7 +60,7 @@ class Block:
 
     @property
     def voxels(self) -> int:
-        return product(self.shape)
+        return math.prod(self.shape)
 
     def __str__(self) -> str:
         box = ", ".join(f"{axis} {b}:{e}" for axis, b, e in zip("zyx", self.begin, self.end))
@@ -82,7 +76,7 @@ class Blocks(Sequence[Block]):
         self.grid = (frames, channels, *(-(-n // b) for n, b in zip(shape, block)))
 
     def __len__(self) -> int:
-        return product(self.grid)
+        return math.prod(self.grid)
 
     def __getitem__(self, number: int) -> Block:  # type: ignore[override]  # no slices
         if not 0 <= number < len(self):
@@ -137,7 +131,7 @@ def default_shards(shape: Triple, chunks: Triple, sample_bytes: int, most_bytes:
     shards = list(chunks)
     while True:
         able = [axis for axis in range(3) if shards[axis] < shape[axis]]
-        able = [axis for axis in able if 2 * product(shards) * sample_bytes <= limit]
+        able = [axis for axis in able if 2 * math.prod(shards) * sample_bytes <= limit]
         if not able:
             return shards[0], shards[1], shards[2]
         shards[min(able, key=lambda axis: shards[axis])] *= 2
@@ -150,7 +144,7 @@ Needed = Callable[[Triple], Triple]
 def read_share(block: Sequence[int], needed: Needed, shape: Sequence[int]) -> float:
     """Returns the number of samples read for each sample written, for a block away from the border."""
     z, y, x = (min(b, n) for b, n in zip(block, shape))
-    return product(needed((z, y, x))) / max(1, z * y * x)
+    return math.prod(needed((z, y, x))) / max(1, z * y * x)
 
 
 def default_block(shape: Triple, shards: Triple, needed: Needed, voxels: Callable[[Triple], int], voxel_bytes: float,
@@ -179,7 +173,7 @@ def default_block(shape: Triple, shards: Triple, needed: Needed, voxels: Callabl
         for axis in range(3):
             larger = list(block)
             larger[axis] *= 2
-            count = product([-(-n // b) for n, b in zip(shape, larger)])
+            count = math.prod([-(-n // b) for n, b in zip(shape, larger)])
             if block[axis] >= shape[axis] or not fits(larger) or count < at_least:
                 continue
             overhead = read_share(larger, needed, shape)

@@ -2,6 +2,7 @@
 """Deskewing block by block. Blocks of the result have other voxels than the recording, and each needs a part of it."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import result_type
-from ._block_samples import BlockSamples, read_box
-from ._blocks import Block, Triple, product, triple
+from ._block_samples import BlockSamples, read_samples
+from ._blocks import Block, Triple, triple
 from ._deskew import ScanKeywords, core_options, take_pixels
 from ._image import Image
 from ._operation import BlockResult, Operation, check_options, plain_values
@@ -23,8 +24,6 @@ class Deskewing(Operation):
 
     name = "deskew"
     halo = (0, 0), (0, 0), (0, 0)
-    boundary: str | None = None
-    cval = 0.0
     nan = "propagate"
     voxel_bytes = 4.0
 
@@ -75,18 +74,14 @@ class Deskewing(Operation):
         return triple([max(1, one.stop - one.start) for one in box], "a part of a recording")
 
     def voxels(self, block: Triple) -> int:
-        return max(product(self.needed(block)), product([min(b, n) for b, n in zip(block, self._shape)]))
+        return max(math.prod(self.needed(block)), math.prod([min(b, n) for b, n in zip(block, self._shape)]))
 
     def _box_for(self, begin: Any, end: Any) -> list[slice]:
         first, last = _core.deskew_needs(self._recorded, begin, end, self._core_options())
         return [slice(b, max(b, e)) for b, e in zip(first, last)]
 
     def read(self, image: Image, block: Block) -> BlockSamples:
-        box = self._box_for(block.begin, block.end)
-        extents = [one.stop - one.start for one in box]
-        values = read_box(image, block.t, block.c, box) if product(extents) else np.empty(extents, image.dtype)
-        z, y, x = (slice(0, extent) for extent in extents)
-        return BlockSamples(values, (z, y, x), [np.arange(one.start, one.stop) for one in box], block)
+        return read_samples(image, block, self._box_for(block.begin, block.end))
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
         block = samples.block

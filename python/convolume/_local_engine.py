@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._block_worker import FATAL, BlockReport, Job, Worker
+from ._block_worker import BlockReport, Job, Worker
 from ._blocks import Block
 from ._errors import DeviceFailure
 from ._write_process import WriteProcess, can_start
@@ -148,21 +148,13 @@ class _Lane:
         while ahead is not None:
             block, report, reading = ahead
             samples = result = None
-            try:
+            with report.failing():
                 samples = reading.result()
-            except FATAL:
-                raise
-            except Exception as error:
-                report.fail(error)
             ahead = self._start_reading(reader, numbers)
             del reading
             if samples is not None:
-                try:
+                with report.failing():
                     result = self._worker.compute(samples, block, report)
-                except FATAL:
-                    raise
-                except Exception as error:
-                    report.fail(error)
                 del samples
             if writing is not None:
                 assert self._writer is not None

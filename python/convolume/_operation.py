@@ -12,7 +12,7 @@ import numpy as np
 
 from ._argument_types import check_types
 from ._block_samples import BlockSamples, read_block
-from ._blocks import Block, Halo, Triple, product
+from ._blocks import Block, Halo, Triple
 from ._errors import InvalidArgument, option
 from ._image import Image
 from ._zarr_target import TargetFacts
@@ -37,9 +37,10 @@ class Operation:
 
     name: str
     halo: Halo
-    boundary: str | None
-    """Continuation of the image outside its border. None: blocks at the border have less halo."""
-    cval: float
+    boundary: str | None = None
+    """Continuation of the image outside its border. None: the operation continues it itself, and blocks at the border
+    have less halo."""
+    cval: float = 0.0
     """Value outside the image, for the boundary "constant"."""
     nan: str
     """Handling of NaN and infinities in the image, a policy of the library."""
@@ -60,6 +61,7 @@ class Operation:
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         """Sets devices, threads and memory limits. Copies of the operation in other processes make their own plans."""
+        self._plans = PlanCache(run)
 
     def result_of(self, facts: TargetFacts) -> TargetFacts:
         """Returns the facts of the result of an image with these facts."""
@@ -72,7 +74,7 @@ class Operation:
 
     def voxels(self, block: Triple) -> int:
         """Returns the number of voxels by which the memory for a block of this shape grows."""
-        return product(self.needed(block))
+        return math.prod(self.needed(block))
 
     def read(self, image: Image, block: Block) -> BlockSamples:
         """Reads the samples from which a block is computed."""

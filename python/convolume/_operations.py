@@ -108,9 +108,6 @@ class Convolution(Operation):
         return {"name": self.name, "kernel": hash_of(self.kernel), "kernel_shape": list(self.kernel.shape),
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
-    def run_on(self, run: Mapping[str, Any]) -> None:
-        self._plans = PlanCache(run)
-
     def device_bytes(self, shape: Triple) -> int:
         plan = self.convolver(shape).plan
         return plan.device_bytes if plan.method == "in-core" else 0
@@ -162,8 +159,6 @@ class Deconvolution(Operation):
     """
 
     name = "deconvolve"
-    boundary: str | None = None  # a deconvolution continues the image itself (option `edges`)
-    cval = 0.0
 
     def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, nan: str = "error", dtype: Any = None,
                  **options: Any) -> None:
@@ -189,9 +184,6 @@ class Deconvolution(Operation):
         return {"name": self.name, "psf": hash_of(self.psf), "psf_shape": list(self.psf.shape),
                 "halo": [low for low, _ in self.halo], "nan": self.nan,
                 **plain_values(self.options)}
-
-    def run_on(self, run: Mapping[str, Any]) -> None:
-        self._plans = PlanCache(run)
 
     def needs_estimates(self) -> bool:
         return bool(self._levels_to_find()) or self._ends_by_itself() or self._has_start()

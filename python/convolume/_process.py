@@ -240,8 +240,8 @@ def run_process(source: Path | Image | Sequence[Any], target: Path, settings: Ma
             raise WrongType(f"client is {shown(client)}: give a distributed.Client")
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
-        documents = _documents_of(location)
-        begun = None if documents is None or overwrite else read_manifest(documents)
+        exists = location.local_path is None or os.path.isdir(location.local_path)
+        begun = read_manifest(Documents(location)) if exists and not overwrite else None
         request = checked_request(source, location, settings, None if begun is None else begun["request"], sharing,
                                   None if begun is None else begun["found"], client is not None)
         if begun is not None:
@@ -281,11 +281,6 @@ def _log_function(log: Callable[[str], object] | bool) -> Callable[[str], object
     if callable(log):
         return log
     return (lambda line: print(line, file=sys.stderr, flush=True)) if log else (lambda line: None)
-
-
-def _documents_of(location: Location) -> Documents | None:
-    path = location.local_path
-    return Documents(location) if path is None or os.path.isdir(path) else None
 
 
 def _make_folder(location: Location) -> None:

@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from . import _core
-from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
-from ._errors import InvalidArgument, Unavailable, messages_name_flags, optional_module
+from ._block_worker import BlockReport, Job, Worker, sentence
+from ._errors import DeviceFailure, InvalidArgument, Unavailable, messages_name_flags, optional_module
 from ._run import gpu_devices
 
 _WINDOW = 4
@@ -86,9 +86,8 @@ def run_task(job_hash: str, numbers: list[int]) -> list[BlockReport]:
         _workers[job_hash] = worker
     try:
         return [worker.run(number) for number in numbers]
-    except Exception as error:
-        exit_after_device_failure(error)
-        raise
+    except DeviceFailure:  # the process cannot use its GPU again: Dask's nanny starts another one
+        os._exit(1)
 
 
 def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, Any],
@@ -98,8 +97,9 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
     module = distributed()
     closed = importlib.import_module("distributed.comm").CommClosedError
     plugin = job_plugin(job, run)
-    threads = _threads(client)
-    on_gpus = any("GPU" in resources for resources in _resources(client))
+    workers = _workers_of(client)
+    threads = max(1, sum(int(worker["nthreads"]) for worker in workers))
+    on_gpus = any("GPU" in (worker.get("resources") or {}) for worker in workers)
     options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
     rest = (list(map(int, numbers[first:first + size])) for first in range(0, len(numbers), max(1, size)))
     futures_of: dict[str, Any] = {}
@@ -156,7 +156,7 @@ class _AbsenceWatch(threading.Thread):
         absent_since = None
         while not self._stopped.wait(min(5.0, self._patience / 4)):
             try:
-                count = len(self._client.scheduler_info(n_workers=-1)["workers"])
+                count = len(_workers_of(self._client))
             except Exception:  # the scheduler is gone, which the futures report
                 continue
             now = time.monotonic()
@@ -189,13 +189,9 @@ def _failed(future: Any, numbers: list[int]) -> list[BlockReport]:
     return [BlockReport(number, error=sentence(error)) for number in numbers]
 
 
-def _threads(client: Any) -> int:
-    found = client.scheduler_info(n_workers=-1)["workers"].values()
-    return max(1, sum(int(worker["nthreads"]) for worker in found))
-
-
-def _resources(client: Any) -> list[dict[str, Any]]:
-    return [dict(worker.get("resources") or {}) for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+def _workers_of(client: Any) -> list[Any]:
+    """Returns what the scheduler knows of its workers."""
+    return list(client.scheduler_info(n_workers=-1)["workers"].values())
 
 
 @contextmanager
@@ -215,7 +211,7 @@ def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int
             except (OSError, ValueError) as error:
                 raise Unavailable(f"no scheduler of Dask answers at {address}: {sentence(error)}") from None
             client.wait_for_workers(1, timeout=120)
-            hosts = [str(worker["host"]) for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+            hosts = [str(worker["host"]) for worker in _workers_of(client)]
             yield client, max(1, max((hosts.count(host) for host in set(hosts)), default=1))
             return
         if colon and not (rest.isdigit() and int(rest) > 0):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prediction of a run over blocks: its blocks, bytes and time."""
 
+import math
 import os
 import shutil
 import time
@@ -13,7 +14,7 @@ import numpy as np
 from ._argument_types import names_wrong_types
 from ._block_samples import read_box
 from ._block_worker import Job
-from ._blocks import Block, Triple, product, read_share, triple
+from ._blocks import Block, Triple, read_share, triple
 from ._files import Path
 from ._image import Image
 from ._output_names import check_target
@@ -111,7 +112,7 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
     shape = job.facts.shape
     image = job.source.open()
     overhead = read_share(job.block, operation.needed, shape)
-    voxels = product(shape) * job.facts.frames * job.facts.channels
+    voxels = math.prod(shape) * job.facts.frames * job.facts.channels
     box = operation.needed(triple([min(b, n) for b, n in zip(job.block, shape)], "a block"))
     plan = ProcessPlan(
         len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
@@ -123,7 +124,7 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
     known = [one for one in seconds if one is not None]
     if len(known) == len(seconds):
         of_block = sum(known) / len(known)
-        plan.compute_seconds = of_block * voxels / product([min(b, n) for b, n in zip(job.block, shape)])
+        plan.compute_seconds = of_block * voxels / math.prod([min(b, n) for b, n in zip(job.block, shape)])
     if measure:
         _measure(plan, image, job)
         parts = [part for part in (plan.compute_seconds, plan.bytes_read / plan.read_rate if plan.read_rate else None,

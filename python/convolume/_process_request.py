@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The request of a run: its arguments, checked, with values for those that the caller leaves open."""
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from . import _core
 from ._argument_types import shown
 from ._block_samples import brightest_box
 from ._block_worker import Job, Source
-from ._blocks import Triple, check_block, default_block, product, triple
+from ._blocks import Triple, check_block, default_block, triple
 from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
 from ._deskew_blocks import Deskewing
 from ._errors import InvalidArgument, WrongType, option
@@ -236,7 +237,7 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
     if plan_bytes == 0:
         return None
     most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU
-    return plan_bytes / product(block), most
+    return plan_bytes / math.prod(block), most
 
 
 def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: Any, may_set_chunks: bool) -> Triple:

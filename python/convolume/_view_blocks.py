@@ -4,6 +4,7 @@ it."""
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,9 @@ import numpy as np
 
 from . import _core
 from ._arrays import clamped_to, readable, result_type
-from ._block_samples import BlockSamples, Inside, brightest_box, read_box
+from ._block_samples import BlockSamples, brightest_box, read_samples
 from ._block_worker import Source
-from ._blocks import Block, Triple, product, symmetric_halo, triple
+from ._blocks import Block, Triple, symmetric_halo, triple
 from ._errors import InvalidArgument, option, without_warnings
 from ._image import Image
 from ._operation import BlockResult, Operation, PlanCache, check_options, hash_of, plain_values
@@ -45,8 +46,6 @@ class Fusion(Operation):
     """
 
     name = "fuse"
-    boundary: str | None = None
-    cval = 0.0
     nan = "error"
 
     def __init__(self, sources: Sequence[Source], views: Any = None, *, shape: Sequence[int] | None = None,
@@ -107,9 +106,6 @@ class Fusion(Operation):
         return {"name": self.name, "views": views, "sources": sources, "shape": list(self._shape),
                 "halo": [low for low, _ in self.halo], **plain_values(self.options)}
 
-    def run_on(self, run: Mapping[str, Any]) -> None:
-        self._plans = PlanCache(run)
-
     def result_of(self, facts: TargetFacts) -> TargetFacts:
         spacing = self.options.get("spacing")
         if self._views[0].transform is None:
@@ -127,14 +123,8 @@ class Fusion(Operation):
         places = [np.arange(one.start, one.stop) for one in box]
         parts = []
         for number, image in enumerate(self._opened()):
-            part = self._part_of_view(number, box)
-            extents = [one.stop - one.start for one in part]
-            if not product(extents):
-                continue
-            whole: Inside = slice(0, extents[0]), slice(0, extents[1]), slice(0, extents[2])
-            samples = BlockSamples(read_box(image, block.t, block.c, part), whole,
-                                   [np.arange(one.start, one.stop) for one in part], block)
-            if self._shows(number, samples, box):
+            samples = read_samples(image, block, self._part_of_view(number, box))
+            if samples.values.size and self._shows(number, samples, box):
                 parts.append((number, samples))
         return ViewSamples(np.empty(0, np.float32), (z, y, x), places, block, parts)
 
@@ -163,6 +153,11 @@ class Fusion(Operation):
         first = [max(0, int(np.floor(one))) for one in at.min(1)]
         last = [min(n, int(np.ceil(one)) + 1) for one, n in zip(at.max(1), self._extents[number])]
         return [slice(b, max(b, e)) for b, e in zip(first, last)]
+
+    def _parts_in_middle(self, extents: Triple) -> tuple[list[slice], list[list[slice]]]:
+        """Returns a box of these extents in the middle of the result, and the box of each view with its pixels."""
+        box = [slice((n - min(n, e)) // 2, (n + min(n, e)) // 2) for n, e in zip(self._shape, extents)]
+        return box, [self._part_of_view(number, box) for number in range(len(self._views))]
 
     def needs_estimates(self) -> bool:
         return True
@@ -222,14 +217,12 @@ class Fusion(Operation):
             self.options.pop("stop", None)
 
     def voxels(self, block: Triple) -> int:
-        box = [slice((n - min(n, e)) // 2, (n + min(n, e)) // 2) for n, e in zip(self._shape, self.needed(block))]
-        parts = [self._part_of_view(number, box) for number in range(len(self._views))]
-        return product(self.needed(block)) + sum(product([one.stop - one.start for one in part]) for part in parts)
+        _, parts = self._parts_in_middle(self.needed(block))
+        return math.prod(self.needed(block)) + sum(_voxels_of(part) for part in parts)
 
     def device_bytes(self, shape: Triple) -> int:
-        box = [slice((n - min(n, e)) // 2, (n + min(n, e)) // 2) for n, e in zip(self._shape, shape)]
-        parts = [(number, self._part_of_view(number, box)) for number in range(len(self._views))]
-        shown = [(number, part) for number, part in parts if product([one.stop - one.start for one in part])]
+        box, parts = self._parts_in_middle(shape)
+        shown = [(number, part) for number, part in enumerate(parts) if _voxels_of(part)]
         if not shown:
             return 0
         views = [self._view_of(number, BlockSamples(np.empty(0), (slice(0), slice(0), slice(0)),
@@ -284,6 +277,10 @@ class Fusion(Operation):
         known |= {"transform": np.column_stack([matrix, matrix @ begin + offset - first]), "positions": positions,
                   "mask": mask, "border": 0, "full_weight": self._full_weight, **self._levels[number]}
         return PartOfView(**known)
+
+
+def _voxels_of(box: Sequence[slice]) -> int:
+    return math.prod(int(one.stop - one.start) for one in box)
 
 
 def _levels_of(view: View) -> dict[str, float] | None:

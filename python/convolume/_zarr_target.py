@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes OME-Zarr images block by block: their layout, their pyramid and their levels."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._blocks import Block, Blocks, Triple, default_chunks, default_shards, product, triple
+from ._blocks import Block, Blocks, Triple, default_chunks, default_shards, triple
 from ._errors import InvalidArgument
 from ._ome_metadata import AXES, Level, Multiscale, attributes_for
 from ._zarr_nodes import write_group
@@ -135,7 +136,7 @@ class ZarrTarget:
             above = self.shapes[-1]
             shape = triple([-(-n // f) for n, f in zip(above, factor)], "a level")
             inner = triple([min(c, n) for c, n in zip(self.chunks, shape)], "a chunk")
-            most = product(self.shards) * facts.dtype.itemsize // 8  # since a level reads 8 times as much as it writes
+            most = math.prod(self.shards) * facts.dtype.itemsize // 8  # a level reads 8 times as much as it writes
             self.shapes.append(shape)
             self.level_chunks.append(inner)
             self.level_shards.append(inner if layout.zarr_format == 2 or self.shards == self.chunks

@@ -126,12 +126,12 @@ def test_each_worker_sees_one_gpu(tmp_path, source, monkeypatch):
     asked = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,3")
     monkeypatch.setattr(_process_dask, "gpu_devices", lambda: [SimpleNamespace(number=n, usable=True) for n in (0, 1)])
-    run_task = _process_dask._resources
-    monkeypatch.setattr(_process_dask, "_resources", lambda client: asked.extend(run_task(client)) or run_task(client))
+    workers_of = _process_dask._workers_of
+    monkeypatch.setattr(_process_dask, "_workers_of", lambda client: asked.append(workers_of(client)) or asked[-1])
     convolume.process(source, tmp_path / "b.zarr", look, halo=(0, 0, 0), dask="local:2", levels=1, **GRID)
     names = sorted(name.partition("-")[0] for name in os.listdir(seen))
     assert names == ["3", "5"]  # each name is that of one of two processes
-    assert [one.get("GPU") for one in asked] == [1, 1]
+    assert [one["resources"].get("GPU") for one in asked[0]] == [1, 1]
 
 
 def test_all_workers_gone(tmp_path, source, image, monkeypatch):
