@@ -137,6 +137,13 @@ auto by_addresses(void (Class::*method)(Arguments...) const) {
     };
 }
 
+/// Returns what `work` returns, which runs without the interpreter lock.
+template <class Work>
+auto without_lock(const Work& work) {
+    const nb::gil_scoped_release released;
+    return work();
+}
+
 /// Returns a NumPy array (z, y, x) that owns the volume's memory.
 nb::object to_numpy(Volume volume);
 
@@ -144,13 +151,10 @@ nb::object to_numpy(Volume volume);
 /// one thread at a time.
 template <class Make>
 nb::object to_numpy_by_one_thread(std::mutex& mutex, const Make& make) {
-    Volume made;
-    {
-        const nb::gil_scoped_release released;
+    return to_numpy(without_lock([&] {
         const std::lock_guard lock(mutex);
-        made = make();
-    }
-    return to_numpy(std::move(made));
+        return make();
+    }));
 }
 
 }  // namespace convolume::python

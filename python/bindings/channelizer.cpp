@@ -53,8 +53,7 @@ void bind_plan(nb::class_<Class>& bound) {
 }
 
 void bind_analysis_on_gpu(nb::module_& module) {
-    nb::class_<DeviceChannelizer> on_gpu(module, "DeviceChannelizer");
-    on_gpu
+    nb::class_<DeviceChannelizer>(module, "DeviceChannelizer")
         .def(
             "__init__",
             [](DeviceChannelizer* self, const ChannelizerOptions& chosen, index_t samples,
@@ -65,15 +64,12 @@ void bind_analysis_on_gpu(nb::module_& module) {
             },
             "options"_a, "samples"_a, "device"_a, "signal_type"_a, "signals"_a, "tail"_a)
         .def_prop_ro("frames", &DeviceChannelizer::frames)
-        .def_prop_ro("device_bytes", &DeviceChannelizer::device_bytes)
         .def("execute", by_addresses(&DeviceChannelizer::execute), "signals"_a, "frames"_a,
              "stream"_a);
-    bind_plan(on_gpu);
 }
 
 void bind_synthesis_on_gpu(nb::module_& module) {
-    nb::class_<DeviceSynthesizer> joined_on_gpu(module, "DeviceSynthesizer");
-    joined_on_gpu
+    nb::class_<DeviceSynthesizer>(module, "DeviceSynthesizer")
         .def(
             "__init__",
             [](DeviceSynthesizer* self, const ChannelizerOptions& chosen, const Synthesizer& host,
@@ -84,10 +80,8 @@ void bind_synthesis_on_gpu(nb::module_& module) {
                 new (self) DeviceSynthesizer(chosen, frames, where);
             },
             "options"_a, "synthesizer"_a, "frames"_a, "device"_a, "signals"_a, "samples"_a)
-        .def_prop_ro("device_bytes", &DeviceSynthesizer::device_bytes)
         .def("execute", by_addresses(&DeviceSynthesizer::execute), "frames"_a, "signals"_a,
              "stream"_a);
-    bind_plan(joined_on_gpu);
 }
 
 }  // namespace

@@ -122,16 +122,6 @@ DeviceOptions device_options(int device, PixelType image_type,
 /// Addresses as Python has them, or numbers of planes.
 using Addresses = std::vector<std::uintptr_t>;
 
-DeviceOptions slab_options(std::vector<int> devices, std::vector<index_t> input_planes,
-                           std::vector<index_t> output_planes, PixelType image_type,
-                           std::optional<index_t> max_gpu_bytes) {
-    DeviceOptions where = device_options(0, image_type, max_gpu_bytes);
-    where.devices = std::move(devices);
-    where.input_planes = std::move(input_planes);
-    where.output_planes = std::move(output_planes);
-    return where;
-}
-
 void execute_slabs(const DeviceConvolver& self, const Addresses& images, const Addresses& outs,
                    const Addresses& streams) {
     std::vector<const void*> inputs;
@@ -153,8 +143,10 @@ void bind_slab_convolver(nb::module_& module) {
            std::optional<index_t> max_gpu_bytes, bool from_cache) {
             const ConstImageView taps = view(kernel);
             const nb::gil_scoped_release released;
-            const DeviceOptions where =
-                slab_options(devices, input_planes, output_planes, image_type, max_gpu_bytes);
+            DeviceOptions where = device_options(0, image_type, max_gpu_bytes);
+            where.devices = devices;
+            where.input_planes = input_planes;
+            where.output_planes = output_planes;
             const std::shared_ptr<const DeviceConvolver> made =
                 from_cache
                     ? cached_device_convolver(index3(shape), taps, options, where)
@@ -187,7 +179,6 @@ void bind_device_convolver(nb::module_& module) {
         .def_prop_ro("output_shape",
                      [](const DeviceConvolver& self) { return triple(self.output_shape()); })
         .def_prop_ro("output_type", [](const DeviceConvolver& self) { return self.output_type(); })
-        .def_prop_ro("device_bytes", &DeviceConvolver::device_bytes)
         .def(
             "execute",
             [](const DeviceConvolver& self, std::uintptr_t image, std::uintptr_t out,

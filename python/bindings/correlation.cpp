@@ -112,12 +112,8 @@ void bind_correlation(nb::module_& module) {
                PixelType type, const nb::callable& read) {
                 const ConstImageView maxima = view(powers);
                 FunctionSource source(type, read);
-                std::vector<CorrelationPeak> found;
-                {
-                    const nb::gil_scoped_release released;
-                    found = self.peaks_of_maxima(maxima, positions.data(), source);
-                }
-                return peak_rows(found);
+                return peak_rows(without_lock(
+                    [&] { return self.peaks_of_maxima(maxima, positions.data(), source); }));
             },
             "powers"_a, "positions"_a, "type"_a, "read"_a);
     module.def(
@@ -133,12 +129,9 @@ void bind_correlation(nb::module_& module) {
         "divide_by_noise",
         [](const ReadArray& signals, index_t block, const std::string& precision) {
             const ConstImageView from = view(signals);
-            Volume quotients;
-            {
-                const nb::gil_scoped_release released;
-                quotients = convolume::divide_by_noise(from, block, parse_precision(precision));
-            }
-            return to_numpy(std::move(quotients));
+            return to_numpy(without_lock([&] {
+                return convolume::divide_by_noise(from, block, parse_precision(precision));
+            }));
         },
         "signals"_a, "block"_a, "precision"_a);
     bind_chirps(module);

@@ -85,17 +85,8 @@ nb::dict to_dict(const DeconvolvePlan& plan) {
     nb::dict facts;
     facts["on_device"] = plan.on_device;
     facts["by_walks"] = plan.by_walks;
-    facts["tiles"] = plan.tiles;
-    facts["engines"] = plan.engines;
     facts["object"] = triple(plan.object);
-    facts["grid"] = triple(plan.grid);
-    facts["array_bytes"] = plan.array_bytes;
     facts["device_bytes"] = plan.device_bytes;
-    facts["host_bytes"] = plan.host_bytes;
-    facts["why_not_on_device"] = plan.why_not_on_device;
-    nb::list coarse;
-    for (const Shape3& shape : plan.coarse_images) coarse.append(triple(shape));
-    facts["coarse_images"] = coarse;
     return facts;
 }
 

@@ -141,8 +141,7 @@ void bind_metadata(nb::module_& module) {
                 self.imagej_metadata_counts.clear();
                 self.text.clear();
             },
-            "Removes what the format of a file says of its planes, for a part of the image.")
-        .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
+            "Removes what the format of a file says of its planes, for a part of the image.");
 }
 
 }  // namespace

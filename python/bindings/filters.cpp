@@ -27,15 +27,11 @@ void bind_device_filter_bank(nb::module_& module) {
         .def_prop_ro("result_samples", &DeviceFilterBank::result_samples)
         .def_prop_ro("sample_type", [](const DeviceFilterBank& self) { return self.sample_type(); })
         .def_prop_ro("result_type", [](const DeviceFilterBank& self) { return self.result_type(); })
-        .def_prop_ro("device_bytes", &DeviceFilterBank::device_bytes)
         .def(
             "clamped",
             [](const DeviceFilterBank& self, std::uintptr_t stream) {
-                ClampCount count;
-                {
-                    const nb::gil_scoped_release released;
-                    count = self.clamped(DeviceStream(pointer<CUstream_st>(stream)));
-                }
+                const ClampCount count = without_lock(
+                    [&] { return self.clamped(DeviceStream(pointer<CUstream_st>(stream))); });
                 return nb::make_tuple(count.low, count.high);
             },
             "stream"_a)
@@ -61,8 +57,6 @@ void bind_filters(nb::module_& module) {
                 });
             },
             "signals"_a, "samples"_a, "filters"_a, "options"_a, "engines"_a, "signal_type"_a)
-        .def_prop_ro("filters", &FilterBank::filters)
-        .def_prop_ro("taps", &FilterBank::taps)
         .def_prop_ro("origin", &FilterBank::origin)
         .def_prop_ro("result_samples", &FilterBank::result_samples)
         .def_prop_ro("result_type", [](const FilterBank& self) { return self.result_type(); })

@@ -63,11 +63,7 @@ void bind_machine(nb::module_& module) {
         .def_ro("name", &GpuDevice::name)
         .def_ro("usable", &GpuDevice::usable)
         .def_ro("memory_bytes", &GpuDevice::memory_bytes)
-        .def_ro("free_bytes", &GpuDevice::free_bytes)
-        .def("__repr__", [](const GpuDevice& gpu) {
-            return message("<GpuDevice ", gpu.number, ": ", gpu.name, ", ",
-                           format_bytes(gpu.memory_bytes), ">");
-        });
+        .def_ro("free_bytes", &GpuDevice::free_bytes);
     module.def(
         "parse_devices",
         [](const std::string& text) {

@@ -126,7 +126,7 @@ void bind_psf(nb::module_& module) {
             run_released(1, progress, [&](const ExecutionContext& context) {
                 psf = make_psf(options, context);
             });
-            return nb::make_tuple(to_numpy(std::move(psf.values)), psf.center_z_um, psf.captured);
+            return to_numpy(std::move(psf.values));
         },
         "options"_a, "progress"_a = nb::none());
     module.def(
@@ -354,16 +354,12 @@ void bind_phantom(nb::module_& module) {
 void bind_camera(nb::module_& module) {
     bind_options<Camera>(module, "Camera")
         .def("check", &Camera::check)
-        .def("signal_to_noise", &Camera::signal_to_noise)
         .def("expose", [](const Camera& self, const ReadArray& photons, index_t first_plane,
                           const WriteArray& adu, int threads) {
             const ConstImageView from = view(photons);
             const ImageView to = view(adu);
-            CameraReport report;
-            {
-                const nb::gil_scoped_release released;
-                report = expose(self, from, first_plane, to, threads);
-            }
+            const CameraReport report =
+                without_lock([&] { return expose(self, from, first_plane, to, threads); });
             nb::dict facts;
             facts["pixels"] = report.pixels;
             facts["saturated"] = report.saturated;

@@ -74,7 +74,6 @@ void bind_resampling(nb::module_& module) {
             [](Resampler* self, const ReadArray& taps, const ResampleOptions& options,
                PixelType signal_type) { new (self) Resampler(view(taps), options, signal_type); },
             "taps"_a, "options"_a, "signal_type"_a)
-        .def_prop_ro("result_type", [](const Resampler& self) { return self.result_type(); })
         .def("full_results", &Resampler::full_results, "samples"_a)
         .def("same_results", &Resampler::same_results, "samples"_a)
         .def(

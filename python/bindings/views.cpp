@@ -177,7 +177,6 @@ void bind_device_forward_model(nb::module_& module) {
                                               model_options(in_double), device, max_gpu_bytes);
             },
             "result"_a, "views"_a, "in_double"_a, "device"_a, "max_gpu_bytes"_a.none())
-        .def_prop_ro("device_bytes", &DeviceForwardModel::device_bytes)
         .def("record", by_addresses(&DeviceForwardModel::record), "view"_a, "object"_a, "image"_a,
              "stream"_a)
         .def("add_back", by_addresses(&DeviceForwardModel::add_back), "view"_a, "image"_a,
@@ -199,7 +198,6 @@ void bind_forward_model(nb::module_& module) {
                 });
             },
             "result"_a, "views"_a, "in_double"_a, "max_host_bytes"_a.none(), "engines"_a)
-        .def_prop_ro("host_bytes", &ForwardModel::host_bytes)
         .def(
             "record",
             [](const ForwardModel& self, std::size_t number, const ReadArray& object,
@@ -255,8 +253,7 @@ void bind_views(nb::module_& module) {
                const WriteArray& out, const std::optional<ReadArray>& start,
                const nb::object& callback, const nb::object& progress,
                const std::optional<WriteArray>& uncertainty) {
-                std::vector<ConstImageView> from;
-                for (const ReadArray& image : images) from.push_back(view(image));
+                const std::vector<ConstImageView> from = python::views(images);
                 const ImageView to = view(out);
                 std::optional<ViewSink> deviation;
                 if (uncertainty) deviation.emplace(view(*uncertainty));

@@ -246,7 +246,7 @@ def make_psf(*, na: float | None = None, wavelength: Length | None = None, spaci
     made = psf_options(required["na"], required["wavelength"], required["spacing"], all_options.get("shape", "auto"),
                        all_options, PsfKeywords, None if like is None else like._metadata.shape)
     with progress_bar(options.get("progress")) as report:
-        values, _, _ = _core.make_psf(made, report)
+        values = _core.make_psf(made, report)
     return Image.of_array(values, spacing=voxel_um("spacing", required["spacing"]))
 
 
