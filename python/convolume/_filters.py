@@ -2,7 +2,6 @@
 """Banks of filters over long 1D signals."""
 
 import functools
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
@@ -148,12 +147,17 @@ class _Problem:
         filters = () if self.single else (len(self.rows),)
         return (*self.shape[:self.axis], *filters, samples, *self.shape[self.axis + 1:])
 
-    def shaped(self, array: np.ndarray) -> np.ndarray:
-        """Returns results (signals, filters, samples) with the axes of the caller's signals."""
-        whole = array.reshape(*self.batch, *array.shape[1:])
+    def shaped(self, array: Any, module: Any = np) -> Any:
+        """Returns results, whose samples lie along the last axis, with the axes of the caller's signals. `module` is
+        the library of the array."""
+        whole = array.reshape(self.straight_shape(array.shape[-1]))
         if self.single:
-            return np.moveaxis(whole[..., 0, :], -1, self.axis)
-        return np.moveaxis(whole, (-2, -1), (self.axis, self.axis + 1))
+            return module.moveaxis(whole, -1, self.axis)
+        return module.moveaxis(whole, (-2, -1), (self.axis, self.axis + 1))
+
+    def straight_shape(self, samples: int) -> tuple[int, ...]:
+        """Returns the shape of results with their samples along the last axis."""
+        return (*self.batch, *(() if self.single else (len(self.rows),)), samples)
 
     def for_host_arrays(self) -> _core.FilterBank:
         return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, engines(self.arguments),
@@ -206,8 +210,7 @@ def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: Dev
                    stream: Any) -> Any:
     problem.storage.check(signals.dtype)
     kind, is_last = problem.storage.result_type(bank.result_type), problem.axis == len(problem.shape) - 1
-    filters = () if problem.single else (len(problem.rows),)
-    straight = (*problem.batch, *filters, bank.result_samples)  # the results' shape with the samples last
+    straight, module = problem.straight_shape(bank.result_samples), signals.module
     samples = signals.along_last(problem.axis)
     if problem.storage.signals is None:
         samples = samples.of_type(bank.sample_type)
@@ -216,23 +219,13 @@ def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: Dev
     results = target if target is not None and is_last else signals.empty(straight, kind)
     where = signals.empty_of_any(straight, np.dtype(np.int64)) if problem.positions else None
     bank.execute(samples.address, results.address, 0 if where is None else address_of(where), signals.stream(stream))
-
-    def shaped(array: Any) -> Any:
-        """Returns results with the axes of the caller's signals."""
-        if is_last:
-            return array
-        module: Any = importlib.import_module(signals.library)
-        if problem.single:
-            return module.moveaxis(array, -1, problem.axis)
-        return module.moveaxis(array, (-2, -1), (problem.axis, problem.axis + 1))
-
     if target is not None and not is_last:
-        target.array[...] = shaped(results.array)
-    given = signals.give_back(shaped(results.array)) if out is None else out
+        target.array[...] = problem.shaped(results.array, module)
+    given = signals.give_back(problem.shaped(results.array, module)) if out is None else out
     if where is None:
         return given
     where -= bank.origin
-    return given, signals.give_back(shaped(where))
+    return given, signals.give_back(problem.shaped(where, module))
 
 
 class FilterBank:
