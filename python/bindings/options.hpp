@@ -163,7 +163,9 @@ nb::list described_options() {
         one["keyword"] = std::string(field.text.keyword());
         one["flags"] = field.text.flags;
         one["type"] = option_type(field);
-        one["default"] = option_to_python(field.text, field.get(preset));
+        one["default"] = field.text.notes.hides_default
+                             ? nb::none()
+                             : option_to_python(field.text, field.get(preset));
         one["help"] = option_help(field, preset);
         one["range"] = field.text.notes.range;
         one["unit"] = option_unit(field.text);

@@ -12,7 +12,7 @@ from ._argument_types import names_wrong_types
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import MicroscopeKeywords, psf_options, voxel_um
+from ._optics import MicroscopeKeywords, psf_options, voxel_known
 from ._options import defaults_of, triple_of, whole_numbers, with_keywords
 from ._run import Progress, progress_bar
 
@@ -141,15 +141,6 @@ def _volume(array: Any, what: str) -> np.ndarray:
                               "time")
     _core.check_real(values.dtype, what)
     return np.ascontiguousarray(values, np.float32)
-
-
-def _spacing_of(array: Any, spacing: Sequence[float] | None) -> tuple[float, float, float] | None:
-    if spacing is not None:
-        return voxel_um("spacing", spacing)
-    known = array.spacing if isinstance(array, Image) else ()
-    if len(known) != 3 or None in known:
-        return None
-    return voxel_um("spacing", [float(length or 0) for length in known])
 
 
 def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:
@@ -283,7 +274,7 @@ def _measurement(stack: Any, shape: Sequence[int] | None, spacing: Sequence[floa
     if isinstance(saturation, str) and saturation != "auto":
         raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{saturation}'")
     level, recorded = (None, readable(stack, "the stack").dtype) if saturation == "auto" else (saturation, None)
-    voxel = _spacing_of(stack, spacing)
+    voxel = voxel_known(stack, spacing)
     model = None
     if optics is not None:
         if voxel is None:
@@ -301,7 +292,7 @@ def _with_arrays(facts: dict[str, Any]) -> dict[str, Any]:
                     "fluxes": np.array(facts["fluxes"], np.float64)}
 
 
-_REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, spacing=None)
+_REFINE = defaults_of(RefineKeywords, "PsfOptions")
 
 
 @with_keywords(RefineKeywords, _REFINE, takes_others=True)
@@ -352,7 +343,7 @@ def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, n
     0.8
     """
     pixels: Any = measured.psf if isinstance(measured, BeadPsf) else measured
-    voxel = _spacing_of(pixels, options.get("spacing"))
+    voxel = voxel_known(pixels, options.get("spacing"))
     if voxel is None:
         raise InvalidArgument("the voxel size of the measured PSF is not known: pass spacing=(z, y, x) in µm")
     if isinstance(parameters, str):

@@ -87,7 +87,7 @@ class CameraKeywords(TypedDict, total=False):
 
 
 _LENGTHS = frozenset(one["keyword"] for one in _core.describe_options("PsfOptions") if one["unit"] == "µm")
-_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None)
+_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions")
 _SCAN = ("scan_angle", "scan_axis", "scan_opposite")
 
 
@@ -97,6 +97,15 @@ def voxel_um(name: str, spacing: Sequence[Length]) -> tuple[float, float, float]
         raise InvalidArgument(f"{name} is (z, y, x) in µm, not {shown(spacing)}")
     lengths = [length_um(name, one) for one in spacing]
     return lengths[0], lengths[1], lengths[2]
+
+
+def voxel_known(array: Any, spacing: Sequence[Length] | None) -> tuple[float, float, float] | None:
+    """Returns the edges of a voxel in µm: the given ones, else those that the array knows; None if they are unknown."""
+    if spacing is None:
+        spacing = getattr(array, "spacing", ())
+        if len(spacing) != 3 or None in spacing:
+            return None
+    return voxel_um("spacing", spacing)
 
 
 def length_um(name: str, length: Any) -> Any:
@@ -131,26 +140,19 @@ def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape:
     return made
 
 
-def _channel_number(image: Image, channel: int | str) -> int:
-    number, notes = _core.find_channel("channel", str(channel), image._metadata)
-    for note in notes if isinstance(channel, str) else ():  # a number is no name
-        warn(note)
-    return int(number)
-
-
 def _with_optics_of(image: Image, channel: int | str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a PSF with those that the metadata of an image give in addition."""
     given = {name: value for name, value in options.items() if value is not None}
+    number, notes = _core.find_channel("channel", str(channel), image._metadata)
     found, voxel, doubts = _core.image_optics(
-        image._metadata, _channel_number(image, channel),
+        image._metadata, number,
         {name: length_um(name, value) if name in _LENGTHS else value for name, value in given.items()})
-    for sentence in doubts:
+    for sentence in [*(notes if isinstance(channel, str) else ()), *doubts]:  # a number is no name
         warn(sentence)
     return {"spacing": voxel, **found, **given}
 
 
-@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None, shape="auto"),
-               takes_others=True)
+@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", shape="auto"), takes_others=True)
 def make_psf(*, na: float | None = None, wavelength: Length | None = None, spacing: Sequence[Length] | None = None,
              like: Image | Path | None = None, channel: int | str = 0, **options: Unpack[PsfKeywords]) -> Image:
     """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.

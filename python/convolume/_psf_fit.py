@@ -11,7 +11,7 @@ from . import _core
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import Length, MicroscopeKeywords, psf_options, voxel_um
+from ._optics import Length, MicroscopeKeywords, psf_options, voxel_known
 from ._options import defaults_of, with_keywords
 from ._run import Devices, Progress, engines, progress_bar
 
@@ -49,9 +49,7 @@ class FittedPsf:
     error: float
 
 
-@with_keywords(FitKeywords, defaults_of(FitKeywords, "PsfOptions", ni0=None, ng0=None, tg0=None, ns=None, shape="auto",
-                                          spacing=None,
-                                        saturation=None), takes_others=True)
+@with_keywords(FitKeywords, defaults_of(FitKeywords, "PsfOptions", shape="auto"), takes_others=True)
 def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitKeywords]) -> FittedPsf:
     """Finds the optics with which a deconvolution predicts a recording of an unknown specimen best.
 
@@ -100,9 +98,8 @@ def fit_psf(image: Any, *, na: float, wavelength: Length, **options: Unpack[FitK
     pixels = readable(image, "the image")
     if pixels.ndim != 3:
         raise InvalidArgument(f"the image has {pixels.ndim} dimensions: give one volume (z, y, x)")
-    given = options.get("spacing")
-    voxel = voxel_um("spacing", given) if given is not None else getattr(image, "spacing", None)
-    if voxel is None or any(one is None for one in voxel):
+    voxel = voxel_known(image, options.get("spacing"))
+    if voxel is None:
         raise InvalidArgument("the voxel size of the image is not known: pass spacing=(z, y, x) in µm")
     model = psf_options(na, wavelength, voxel, options.get("shape", "auto"), options, FitKeywords)
     with progress_bar(options.get("progress")) as report:

@@ -33,7 +33,7 @@ class TemplateKeywords(Resources, total=False):
     mask: Any
 
 
-@with_keywords(TemplateKeywords, defaults_of(TemplateKeywords, mask=None))
+@with_keywords(TemplateKeywords, defaults_of(TemplateKeywords))
 def match_template(image: Any, template: Any, pad_input: bool = False, mode: Padding = "constant",
                    constant_values: float = 0.0, **options: Unpack[TemplateKeywords]) -> Any:
     """Correlates an image with a template by normalized cross-correlation, as skimage.feature.match_template.
@@ -123,7 +123,7 @@ class MaskedKeywords(Resources, total=False):
     overlap_ratio: float
 
 
-@with_keywords(MaskedKeywords, defaults_of(MaskedKeywords, fixed_mask=None, moving_mask=None, overlap_ratio=0.3))
+@with_keywords(MaskedKeywords, defaults_of(MaskedKeywords, overlap_ratio=0.3))
 def masked_correlation(fixed: Any, moving: Any, mode: Literal["full", "same"] = "full",
                        **options: Unpack[MaskedKeywords]) -> Any:
     """Correlates two images by normalized cross-correlation of the pixels that both masks have, as
