@@ -12,8 +12,14 @@
 
 namespace convolume::forward {
 
-// Extents of boxes whose cells fit in the cache of a core, in which rows of samples are long.
-static constexpr Shape3 corner_box_extents{16, 16, 64};
+// Returns the extent of boxes of cells along an axis along which samples of a row are `step` apart.
+// Usual boxes fit in the cache of a core. They are up to four times as long where a row would have
+// fewer samples in them than are computed together.
+static index_t box_extent(int axis, index_t object, double step) {
+    constexpr Shape3 usual{16, 16, 64};
+    const auto wanted = static_cast<index_t>(static_cast<double>(lanes) * std::abs(step));
+    return std::min(object, std::clamp(wanted, usual[axis], 4 * usual[axis]));
+}
 
 ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const VoxelMap& map)
     : object_(object), grid_(grid), map_(map), back_(inverse(map)) {
@@ -42,6 +48,7 @@ ViewSampling::ViewSampling(const Shape3& object, const Shape3& grid, const Voxel
         step_[axis] = map.matrix[axis][2];
         const bool is_flat = std::abs(step_[axis]) * static_cast<double>(grid.x) < rounding;
         per_voxel_[axis] = is_flat ? 0 : 1 / step_[axis];
+        corner_box_[a] = box_extent(a, object[a], step_[axis]);
     }
     share_ = 1 / count;
     if (is_shift_) return;
@@ -168,7 +175,8 @@ Box3 ViewSampling::rows_near(const Box3& part) const {
 
 index_t ViewSampling::bytes_of_thread(index_t element) const {
     if (planes_) return planes_->bytes_of_thread(element);
-    return is_shift_ ? 0 : CornerBox{{{}, corner_box_extents}}.sums() * element;
+    const Index3 end{corner_box_.z, corner_box_.y, corner_box_.x};
+    return is_shift_ ? 0 : CornerBox{{{}, end}}.sums() * element;
 }
 
 template <class T>
@@ -185,14 +193,14 @@ void ViewSampling::add_back(const T* grid, T* object, int threads) const {
     }
     // Each voxel gets its sums in the order of the grid's rows, by one thread.
     Shape3 boxes;
-    for (int a = 0; a < 3; ++a) boxes[a] = ceil_div(object_[a], corner_box_extents[a]);
+    for (int a = 0; a < 3; ++a) boxes[a] = ceil_div(object_[a], corner_box_[a]);
     std::vector<std::vector<T>> of_threads(static_cast<std::size_t>(threads));
     parallel_for(element_count(boxes), threads, [&](index_t i, int thread) {
         const Index3 number{i / (boxes.y * boxes.x), i / boxes.x % boxes.y, i % boxes.x};
         CornerBox box;
         for (int a = 0; a < 3; ++a) {
-            box.voxels.begin[a] = number[a] * corner_box_extents[a];
-            box.voxels.end[a] = std::min(object_[a], box.voxels.begin[a] + corner_box_extents[a]);
+            box.voxels.begin[a] = number[a] * corner_box_[a];
+            box.voxels.end[a] = std::min(object_[a], box.voxels.begin[a] + corner_box_[a]);
         }
         std::vector<T>& cells = of_threads[static_cast<std::size_t>(thread)];
         cells.assign(static_cast<std::size_t>(box.sums()), T{0});

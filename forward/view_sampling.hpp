@@ -69,6 +69,7 @@ class ViewSampling {
     double share_ = 1;                 ///< weight of one sample
     std::array<double, 3> step_;       ///< from voxel to voxel of a row
     std::array<double, 3> per_voxel_;  ///< 1 / step_, or 0 if the row has one position on the axis
+    Shape3 corner_box_;                ///< extents of the boxes in which add_back() adds samples up
     std::optional<PlaneSampling> planes_;  ///< set if the map turns planes only
 };
 
