@@ -40,15 +40,21 @@ def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
         lock = threading.Lock()
 
         def work(lane: Mapping[str, Any]) -> None:
-            lane_numbers = _LaneNumbers(queue)
+            unreported: set[int] = set()
+
+            def begun() -> Iterator[int]:
+                while (number := queue.next()) is not None:
+                    unreported.add(number)
+                    yield number
+
             try:
-                for report in _Lane(job, lane, started).run(lane_numbers):
+                for report in _Lane(job, lane, started).run(begun()):
                     with lock:
                         reports.append(report)
-                        lane_numbers.unreported.discard(report.number)
+                        unreported.discard(report.number)
             except DeviceFailure as error:  # the other devices compute its blocks
                 lost.append(error)
-                queue.put_back(lane_numbers.unreported)
+                queue.put_back(unreported)
 
         running: set[Future[None]] = {pool.submit(work, lane) for lane in lanes}
         try:
@@ -92,24 +98,6 @@ class _BlockQueue:
             if self._ended:
                 return None
             return self._returned.pop() if self._returned else next(self._numbers, None)
-
-
-class _LaneNumbers:
-    """Iterator over the block numbers of one lane. It keeps the numbers whose blocks are not reported yet."""
-
-    def __init__(self, queue: _BlockQueue) -> None:
-        self._queue = queue
-        self.unreported: set[int] = set()
-
-    def __iter__(self) -> Iterator[int]:
-        return self
-
-    def __next__(self) -> int:
-        number = self._queue.next()
-        if number is None:
-            raise StopIteration
-        self.unreported.add(number)
-        return number
 
 
 class _Lane:
@@ -157,8 +145,7 @@ class _Lane:
                     result = self._worker.compute(samples, block, report)
                 del samples
             if writing is not None:
-                assert self._writer is not None
-                yield self._writer.wait(writing, self._write_in_this_process)
+                yield self._written(writing)
                 writing = None
             if result is not None and self._has_writer() and self._hand_over(block, result, report):
                 writing = report
@@ -167,8 +154,12 @@ class _Lane:
                 yield report
             del result
         if writing is not None:
-            assert self._writer is not None
-            yield self._writer.wait(writing, self._write_in_this_process)
+            yield self._written(writing)
+
+    def _written(self, report: BlockReport) -> BlockReport:
+        """Waits until the writing process has written its block."""
+        assert self._writer is not None
+        return self._writer.wait(report, self._write_in_this_process)
 
     def _has_writer(self) -> bool:
         if self._writer is not None and self._writer.is_gone:

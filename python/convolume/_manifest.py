@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ._errors import BadData, Error, InvalidArgument, OutputExists
@@ -270,8 +270,7 @@ def record_counts(documents: Documents, block: int, counts: BlockCounts) -> None
     """Writes the counts of a block to a document. Blocks whose counts are all 0 have none."""
     name = f"{COUNTS}/{block}"
     if counts:
-        documents.write_json(name, {"clamped_low": counts.clamped_low, "clamped_high": counts.clamped_high,
-                                    "nonfinite": counts.nonfinite})
+        documents.write_json(name, asdict(counts))
     else:
         documents.delete(name)  # an earlier computation of the block may have had counts
 
@@ -282,5 +281,5 @@ def recorded_counts(documents: Documents, blocks: Iterable[int]) -> BlockCounts:
     total = BlockCounts()
     names = [name for name in documents.names(COUNTS) if name.isdigit() and int(name) in wanted]
     for found in documents.read_many_json([f"{COUNTS}/{name}" for name in names]):
-        total.add(BlockCounts(*(int(found.get(key, 0)) for key in ("clamped_low", "clamped_high", "nonfinite"))))
+        total.add(BlockCounts(*(int(found.get(one.name, 0)) for one in fields(BlockCounts))))
     return total

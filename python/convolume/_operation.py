@@ -76,6 +76,10 @@ class Operation:
         """Returns the number of voxels by which the memory for a block of this shape grows."""
         return math.prod(self.needed(block))
 
+    def bytes_in_flight(self, image: Image) -> float:
+        """Returns the bytes of host memory for each voxel, with the blocks that are read and written meanwhile."""
+        return self.voxel_bytes + 2 * image.dtype.itemsize + 3 * self.dtype.itemsize
+
     def read(self, image: Image, block: Block) -> BlockSamples:
         """Reads the samples from which a block is computed."""
         return read_block(image, block, self.halo, self.boundary, self.cval)
@@ -164,8 +168,5 @@ class PlanCache:
         array: np.ndarray = held[:size].view(dtype).reshape(shape)
         return array
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"run": self.run}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["run"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PlanCache, (self.run,)

@@ -101,11 +101,10 @@ def voxel_um(name: str, spacing: Sequence[Length]) -> tuple[float, float, float]
 
 def voxel_known(array: Any, spacing: Sequence[Length] | None) -> tuple[float, float, float] | None:
     """Returns the edges of a voxel in µm: the given ones, else those that the array knows; None if they are unknown."""
-    if spacing is None:
-        spacing = getattr(array, "spacing", ())
-        if len(spacing) != 3 or None in spacing:
-            return None
-    return voxel_um("spacing", spacing)
+    if spacing is not None:
+        return voxel_um("spacing", spacing)
+    known: Any = getattr(array, "spacing", ())
+    return voxel_um("spacing", known) if len(known) == 3 and None not in known else None
 
 
 def length_um(name: str, length: Any) -> Any:

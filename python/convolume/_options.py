@@ -99,11 +99,14 @@ def continued_indices(extent: int, before: int, after: int, boundary: str) -> np
     return np.pad(inside, (before, after), constant_values=-1)
 
 
+def _is_whole_float(number: object) -> bool:
+    return isinstance(number, float | np.floating) and float(number).is_integer()
+
+
 def _whole(number: Any) -> int:
     """Returns a whole number, which may be a floating-point one. Raises TypeError for other values."""
     try:
-        is_whole_float = isinstance(number, float | np.floating) and float(number).is_integer()
-        return int(number) if is_whole_float else operator.index(number)
+        return int(number) if _is_whole_float(number) else operator.index(number)
     except ValueError:  # of lazy arrays that hold other than one number
         raise TypeError from None
 

@@ -113,18 +113,18 @@ def plan_process(source: Path | Image | Sequence[Any], target: Path, op: Op, *, 
     image = job.source.open()
     overhead = read_share(job.block, operation.needed, shape)
     voxels = math.prod(shape) * job.facts.frames * job.facts.channels
-    box = operation.needed(triple([min(b, n) for b, n in zip(job.block, shape)], "a block"))
+    block = triple([min(b, n) for b, n in zip(job.block, shape)], "a block")
     plan = ProcessPlan(
         len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
         [list(one) for one in operation.halo], int(voxels * overhead) * image.dtype.itemsize,
-        voxels * operation.dtype.itemsize, overhead,
-        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize) * operation.voxels(triple(
-            [min(b, n) for b, n in zip(job.block, shape)], "a block"))), None)
+        voxels * operation.dtype.itemsize, overhead, int(operation.bytes_in_flight(image) * operation.voxels(block)),
+        None)
+    box = operation.needed(block)
     seconds = [operation.of_channel(channel).seconds(box) for channel in range(job.facts.channels)]
     known = [one for one in seconds if one is not None]
     if len(known) == len(seconds):
         of_block = sum(known) / len(known)
-        plan.compute_seconds = of_block * voxels / math.prod([min(b, n) for b, n in zip(job.block, shape)])
+        plan.compute_seconds = of_block * voxels / math.prod(block)
     if measure:
         _measure(plan, image, job)
         parts = [part for part in (plan.compute_seconds, plan.bytes_read / plan.read_rate if plan.read_rate else None,

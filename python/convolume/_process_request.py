@@ -181,7 +181,6 @@ def checked_request(source: Path | Image | Sequence[Any], location: Location, se
     facts = operation.result_of(facts_of(image, operation.dtype, location.title))
     target = ZarrTarget(location, facts, layout)
     layout.chunks, layout.shards = target.chunks, target.shards
-    voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
     if str(settings["block"]) != "auto":
         given = triple(settings["block"], "a block")
         is_fixed = settings["shards"] or before
@@ -191,10 +190,11 @@ def checked_request(source: Path | Image | Sequence[Any], location: Location, se
     elif before is not None:
         block = triple(before["block"], "a block")
     else:
-        block = default_block(facts.shape, target.shards, operation.needed, operation.voxels, voxel_bytes,
-                              limit // len(lanes), device=_device_room(operation, facts.shape, target.shards, lanes))
-    mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "image": None,
-                                                                             "level": None, "missing": "fill"})
+        room = _device_room(operation, facts.shape, target.shards, lanes)
+        block = default_block(facts.shape, target.shards, operation.needed, operation.voxels,
+                              operation.bytes_in_flight(image), limit // len(lanes), device=room)
+    whole = {"axes": "", "image": None, "level": None, "missing": "fill"}
+    mask = None if settings["mask"] is None else _source_of(settings["mask"], whole)
     if mask is not None and mask.image is None:
         warn_of_notes(mask.open(), mask.path)
     threshold = None if settings["threshold"] is None else float(settings["threshold"])

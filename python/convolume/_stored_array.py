@@ -9,6 +9,8 @@ import numpy as np
 
 from ._array_operators import ArrayOperators, array_for_numpy
 
+__all__ = ["Picked", "_StoredArray", "basic_index"]
+
 Picked = range | int
 """Samples that an index picks along an axis: a range, or a number for an axis that is dropped."""
 
